@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -84,13 +85,20 @@ func (x *exam) search(rng *rand.Rand) error {
 		return nil
 	}
 	half := foldsOf(places(x.Sample, x.embedding), 2, rng)
-	x.raw = x.regions(x.Sample, half, rng)
+	var features [2]coordinates // of each half
+	for h := range features {
+		_, on := apart(half, h)
+		features[h] = coordinates{rows: x.N, on: on}
+		features[h].addColumns(x.words.features)
+	}
+	x.raw = x.regions(x.Sample, half, features, rng)
 	if x.recovered == nil || x.recovered.NLL.Global.Low <= leastGain {
 		return nil
 	}
 	recalibrated, err := x.Saying(x.recovered.global)
 	if err == nil {
-		x.left = x.regions(recalibrated, half, rng)
+		// draws of its own, so that the last digits of corrections change no other draws
+		x.left = x.regions(recalibrated, half, features, rand.New(rand.NewPCG(rng.Uint64(), 0)))
 	}
 	return err
 }
@@ -216,13 +224,14 @@ func (x *exam) diagnosis(ctx context.Context, rng *rand.Rand) (*Diagnosis, error
 		}
 		return cmp.Or(cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.P, b.P))
 	})
-	for c := range x.Classes + 1 {
+	d.Classes = make([]Region, x.Classes+1)
+	work.Each(len(d.Classes), 1, func(c int) {
 		name := "the top class"
 		if c < x.Classes {
 			name = d.className(c)
 		}
-		d.Classes = append(d.Classes, x.told(x.all, c, "all rows, "+name))
-	}
+		d.Classes[c] = x.told(x.all, c, "all rows, "+name)
+	})
 	for _, g := range x.tenths {
 		low, high := 1., 0.
 		for _, i := range g.rows {

@@ -35,15 +35,6 @@ func (y targets) of(rows []int) *targets {
 // weight is that of the i-th row.
 func (y targets) weight(i int) float64 { return y.W(y.rows[i]) }
 
-// dot is Σ_c q_ic x_c of the i-th row.
-func (y targets) dot(x []float64, i int) float64 {
-	row := y.rows[i]
-	if y.Shares == nil {
-		return x[y.Label[row]]
-	}
-	return floats.Dot(x, y.Shares[row*y.Classes:(row+1)*y.Classes])
-}
-
 // spreads are the σ beside 0, ascending.
 var spreads = []float64{1. / 16, 1. / 8, 1. / 4, 1. / 2, 1, 2, 4}
 
@@ -254,7 +245,14 @@ func (d *design) row(dst []float64, i, at int) {
 	for k, l := range d.l.RawRowView(i) {
 		dst[k] = l + s[k] + s[c]*tilt[k]
 	}
-	floats.AddConst(-floats.LogSumExp(dst), dst)
+	copy(tilt, dst) // which is of no more use
+	most, sum := floats.Max(dst), 0.
+	floats.AddConst(-most, tilt)
+	blas.ExpNegative(tilt, tilt)
+	for _, v := range tilt {
+		sum += v
+	}
+	floats.AddConst(-math.Log(sum)-most, dst)
 }
 
 // loss is the mean NLL by weight, without a penalty; nil Θ is the identity.
@@ -267,10 +265,9 @@ func (d *design) loss(theta []float64) float64 {
 	d.each(theta, func(lo, rows int) {
 		for at := range rows {
 			d.row(p, lo+at, at)
-			for c := range p {
-				p[c] = max(p[c], checked.LeastLogProb)
-			}
-			sum -= d.y.weight(lo+at) * d.y.dot(p, lo+at)
+			d.y.EachShare(d.y.rows[lo+at], func(c int, q float64) {
+				sum -= d.y.weight(lo+at) * q * max(p[c], checked.LeastLogProb)
+			})
 		}
 	})
 	return sum / d.total
@@ -289,9 +286,10 @@ func (d *design) logProbs(theta []float64) *mat.Dense {
 // learner is a design as a correction is learned from it, in float32. ψ and ℓ̃ of many rows are computed a block at a time.
 type learner struct {
 	*design
-	psi, tilt             []float32 // of a block, or of all rows
-	scores, p, turn, sums []float32 // of a block: C, C, 1 and 1 numbers for each row
-	weights, slopes       []float32 // W (D×C) and a (D), and the slopes by them
+	psi, tilt                []float32 // of a block, or of all rows
+	scores, p, turn, inverse []float32 // of a block: C, C, 1 and 1 numbers for each row
+	weights, slopes          []float32 // W (D×C) and a (D), and the slopes by them
+	logs                     []float64 // ln of inverse
 }
 
 // keptNumbers is up to how many numbers ψ and ℓ̃ of all rows are kept: 16 MB.
@@ -301,7 +299,8 @@ func newLearner(d *design) *learner {
 	singles := func(n int) []float32 { return make([]float32, n) }
 	n, c, k := min(designRows, d.rows), d.classes, d.width*(d.classes+1)
 	return &learner{
-		design: d, scores: singles(n * c), p: singles(n * c), turn: singles(n), sums: singles(n), weights: singles(k), slopes: singles(k),
+		design: d, scores: singles(n * c), p: singles(n * c), turn: singles(n), inverse: singles(n), logs: make([]float64, n),
+		weights: singles(k), slopes: singles(k),
 	}
 }
 
@@ -342,17 +341,21 @@ func (d *learner) gradient(theta, grad []float64) (loss float64) {
 	for lo := 0; lo < d.rows; lo += designRows {
 		rows := min(designRows, d.rows-lo)
 		psi, tilt := d.block(lo, rows)
-		scores, p, turn, sums := d.scores[:rows*c], d.p[:rows*c], d.turn[:rows], d.sums[:rows]
+		scores, p, turn, inverse := d.scores[:rows*c], d.p[:rows*c], d.turn[:rows], d.inverse[:rows]
 		by.Sgemv(gonum.NoTrans, rows, n, 1, psi, n, a, 1, 0, turn, 1)
-		copy(scores, tilt)
-		for at, t := range turn { // log p is the scale times ℓ̃, but for a constant of the row
-			by.Sscal(c, float32(d.scale)+t, scores[at*c:], 1)
+		for at := range turn { // log p is the scale times ℓ̃, but for a constant of the row
+			turn[at] += float32(d.scale)
 		}
+		blas.ScaleRows(scores, turn, tilt, c)
 		by.Sgemm(gonum.NoTrans, gonum.NoTrans, rows, c, n, 1, psi, n, w, c, 1, scores, c)
-		blas.Softmax(p, scores, sums, c)
-		for at, sum := range sums {
+		blas.Softmax(p, scores, inverse, c)
+		for at, v := range inverse {
+			d.logs[at] = float64(v)
+		}
+		blas.Log(d.logs[:rows], d.logs[:rows])
+		for at := range inverse {
 			g, z, row := p[at*c:(at+1)*c], scores[at*c:(at+1)*c], d.y.rows[lo+at]
-			logProb, weight := -math.Log(float64(sum)), d.y.W(row)
+			logProb, weight := d.logs[at], d.y.W(row)
 			d.y.EachShare(row, func(k int, q float64) {
 				logProb += q * float64(z[k])
 				g[k] -= float32(q)

@@ -72,24 +72,29 @@ type coordinate struct {
 	trust  float64   // what |T| along it counts
 }
 
-// add adds a coordinate with cuts at its quantiles.
-func (c *coordinates) add(value func(i int) float64) *coordinate {
-	seen := make([]float64, len(c.on))
-	for at, i := range c.on {
-		seen[at] = value(i)
-	}
-	slices.Sort(seen)
-	var cuts []float64
-	for k := 1; k < searchCuts; k++ {
-		// halfway between two rows: a cut lies in a gap of the values
-		if at := k * len(seen) / searchCuts; at > 0 && seen[at] > seen[at-1] {
-			cuts = append(cuts, (seen[at]+seen[at-1])/2)
+// add adds so many coordinates with cuts at their quantiles, the k-th of which is value(k, i) at row i, and returns them.
+func (c *coordinates) add(count int, value func(k, i int) float64) []*coordinate {
+	added := make([]*coordinate, count)
+	work.Each(count, 1, func(k int) {
+		seen := make([]float64, len(c.on))
+		for at, i := range c.on {
+			seen[at] = value(k, i)
 		}
-	}
-	return c.cutAt(value, cuts...)
+		slices.Sort(seen)
+		var cuts []float64
+		for k := 1; k < searchCuts; k++ {
+			// halfway between two rows: a cut lies in a gap of the values
+			if at := k * len(seen) / searchCuts; at > 0 && seen[at] > seen[at-1] {
+				cuts = append(cuts, (seen[at]+seen[at-1])/2)
+			}
+		}
+		added[k] = c.cutAt(func(i int) float64 { return value(k, i) }, cuts...)
+	})
+	c.all = append(c.all, added...)
+	return added
 }
 
-// cutAt adds a coordinate with these cuts, ascending.
+// cutAt is a coordinate with these cuts, ascending.
 func (c *coordinates) cutAt(value func(i int) float64, cuts ...float64) *coordinate {
 	bin := make([]uint8, c.rows)
 	for i := range bin {
@@ -99,16 +104,15 @@ func (c *coordinates) cutAt(value func(i int) float64, cuts ...float64) *coordin
 		}
 		bin[i] = uint8(at)
 	}
-	added := &coordinate{bin: bin, cuts: cuts, trust: 1}
-	c.all = append(c.all, added)
-	return added
+	return &coordinate{bin: bin, cuts: cuts, trust: 1}
 }
 
 // addColumns adds the features of largest variance.
 func (c *coordinates) addColumns(features *mat.Dense) {
 	_, sd := checked.Moments(features)
-	for _, j := range slices.Sorted(slices.Values(checked.Descending(sd)[:min(len(sd), searchFeatures)])) {
-		c.add(func(i int) float64 { return features.At(i, j) }).column = j
+	columns := slices.Sorted(slices.Values(checked.Descending(sd)[:min(len(sd), searchFeatures)]))
+	for k, added := range c.add(len(columns), func(k, i int) float64 { return features.At(i, columns[k]) }) {
+		added.column = columns[k]
 	}
 }
 
@@ -257,7 +261,7 @@ func (f *finder) clusters(rows []int) bool {
 	if within > oneCluster*stat.PopVariance(all, nil) {
 		return false
 	}
-	f.cutAt(along, middle)
+	f.all = append(f.all, f.cutAt(along, middle))
 	return true
 }
 
@@ -400,22 +404,24 @@ func (f *finder) factor(class int) float64 {
 	return onlyClass
 }
 
-// pieces are those found on some rows, each as the rows of all that meet its conditions (N).
-func (x *exam) pieces(s *checked.Sample, on []int, rng *rand.Rand) (pieces [][]bool) {
-	c := &coordinates{rows: s.N, on: on}
-	c.addColumns(x.words.features)
+// pieces are those found on some rows, which have coordinates by the features, each as the rows of all that meet its conditions
+// (N).
+func (x *exam) pieces(s *checked.Sample, features coordinates, rng *rand.Rand) (pieces [][]bool) {
+	c, on := &features, features.on
+	c.all = slices.Clone(c.all)
 	_, d := x.embedding.Dims()
 	space := newSpace(checked.RowsOf(x.embedding, on), s.Misses(on, s.Classes+1))
 	placed := space.place(x.embedding)
 	_, all := placed.Dims()
-	for j := d; j < all; j++ {
-		c.add(func(i int) float64 { return placed.At(i, j) }).trust = learned
+	for _, added := range c.add(all-d, func(k, i int) float64 { return placed.At(i, d+k) }) {
+		added.trust = learned
 	}
 	here := checked.RowsOf(x.embedding, on)
 	for k := min(x.Search.Codewords, max(1, len(on)/x.Search.Rows)); k > 0; k /= 2 { // few codewords lie amid large clusters
 		words := lloyd(here, k, rng)
-		for w := range k {
-			c.add(func(i int) float64 { return checked.Squared(x.embedding.RawRowView(i), words.RawRowView(w)) }).ball = true
+		apart := func(w, i int) float64 { return checked.Squared(x.embedding.RawRowView(i), words.RawRowView(w)) }
+		for _, added := range c.add(k, apart) {
+			added.ball = true
 		}
 	}
 	f := &finder{coordinates: c, least: x.Search.Rows, place: x.embedding, rng: rng}
@@ -471,11 +477,10 @@ func worst(s *checked.Sample, c *coordinates) []int {
 // regions are found on both halves of the rows: the rows that meet the conditions of a piece of either half, tested by those
 // of them that meet the conditions of a piece found without them. The two pieces of different halves that are most like each other are one
 // region, and so on with those left, as long as half of one lies in the other.
-func (x *exam) regions(s *checked.Sample, half []int, rng *rand.Rand) (regions []*tested) {
+func (x *exam) regions(s *checked.Sample, half []int, features [2]coordinates, rng *rand.Rand) (regions []*tested) {
 	var pieces [2][][]bool
 	for h := range pieces {
-		_, on := apart(half, h)
-		pieces[h] = x.pieces(s, on, rng)
+		pieces[h] = x.pieces(s, features[h], rng)
 	}
 	add := func(each [2][]bool) { // the piece found on each half, nil for none
 		in, rows := make([]bool, x.N), []int(nil)

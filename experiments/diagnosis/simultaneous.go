@@ -223,36 +223,44 @@ const swingBlock = 256
 // log q/(1 − q) = log p/(1 − p) + t: a bound for classes that hardly occur, of which rows show none.
 // p are the probabilities of the class in the region's rows, w their weights, sum is Σ w (p − 1[y]).
 func interval(p, w []float64, sum, spread, critical float64) (low, high float64) {
-	at := func(t float64) (gap, variance float64) {
-		for i, x := range p {
-			q := x
-			if x > 0 && x < 1 {
-				q = 1 / (1 + (1-x)/x*math.Exp(-t))
-			}
-			gap += w[i] * (x - q)
-			variance += w[i] * w[i] * q * (1 - q)
-		}
-		return gap, variance
-	}
 	var n, sumP float64
 	for i, x := range p {
 		n += w[i]
 		sumP += w[i] * x
 	}
 	solve := func(c float64) float64 { // n g with (sum − n g)/√(max(S, V(g)) + 4) = c
-		// where S alone decides, g is known; elsewhere V does, and t is sought
-		reach := sum - c*math.Sqrt(spread+steady)
-		lo, hi := -40., 40. // beyond, q is 0 or 1
-		for range 44 {      // 80/2⁴⁴ is 5e-12
-			t := (lo + hi) / 2
-			gap, variance := at(t)
-			if (sum-gap)/math.Sqrt(variance+steady) < c {
+		// where S alone decides, g is known; elsewhere V does, and t is sought by Newton's method between bounds
+		reach, lo, hi, t, gap := sum-c*math.Sqrt(spread+steady), -40., 40., 0., 0. // beyond, q is 0 or 1
+		for range 64 {
+			variance, slope, ofVariance := 0., 0., 0. // V, and the derivatives of −gap and V by t
+			gap = 0
+			for i, x := range p {
+				q := x
+				if x > 0 && x < 1 {
+					q = 1 / (1 + (1-x)/x*math.Exp(-t))
+				}
+				v := w[i] * q * (1 - q)
+				gap += w[i] * (x - q)
+				variance += w[i] * v
+				slope += v
+				ofVariance += w[i] * v * (1 - 2*q)
+			}
+			root := math.Sqrt(variance + steady)
+			beyond := sum - gap - c*root
+			if beyond < 0 {
 				lo = t
 			} else {
 				hi = t
 			}
+			next := t - beyond/(slope-c*ofVariance/(2*root))
+			if !(next > lo && next < hi) {
+				next = (lo + hi) / 2
+			}
+			if math.Abs(next-t) < 5e-12 {
+				break
+			}
+			t = next
 		}
-		gap, _ := at((lo + hi) / 2)
 		if c > 0 {
 			return min(gap, reach)
 		}

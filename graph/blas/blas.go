@@ -42,17 +42,25 @@ func InstructionSet() string { return simd.InstructionSet() }
 // ExpNegative sets dst = eˣ for x ≤ 0; dst may be x.
 func ExpNegative(dst, x []float64) { simd.ExpNegative64(dst, x) }
 
-// Softmax sets p to the softmax of each row of x (B×c), takes from x the largest of its row, and sets sums (B) to
-// Σ_l exp x_l of what is left.
-func Softmax(p, x, sums []float32, c int) {
+// Log sets dst = ln x; dst may be x.
+func Log(dst, x []float64) { simd.Log64(dst, x) }
+
+// Softmax sets p to the softmax of each row of x (B×c), takes from x the largest of its row, and sets inverse (B) to
+// 1/Σ_l exp x_l of what is left.
+func Softmax(p, x, inverse []float32, c int) {
 	simd.LessMost(x, x, c)
 	simd.Exp(p, x)
-	ones, inverse := slices.Repeat([]float32{1}, c), make([]float32, 1)
-	simd.Dots(sums, p, ones)
-	for i, sum := range sums {
-		row := p[i*c : (i+1)*c]
-		inverse[0] = 1 / sum
-		simd.Outer(row, inverse, row)
+	simd.Dots(inverse, p, slices.Repeat([]float32{1}, c))
+	for i, sum := range inverse {
+		inverse[i] = 1 / sum
+	}
+	ScaleRows(p, inverse, p, c)
+}
+
+// ScaleRows sets each row of dst (B×c) to that of x times its number of by (B); dst may be x.
+func ScaleRows(dst, by, x []float32, c int) {
+	for i := range by {
+		simd.Outer(dst[i*c:(i+1)*c], by[i:i+1], x[i*c:(i+1)*c])
 	}
 }
 
