@@ -202,14 +202,13 @@ func (o *resampler) end(t *stripe) {
 		tile.Multiply(o.rb, o.draws, o.count, o.replicates, o.count, o.r[at:])
 		clear(o.sb)
 		tile.Multiply(o.sb, o.draws, o.count, o.replicates, o.count, o.s[at:])
-		for l := range t.count {
-			j := t.first + l
-			if t.own[c*t.rows+j] == skipped {
+		for l, i := range t.order[t.first : t.first+t.count] {
+			if t.own[c*t.rows+t.first+l] == skipped {
 				continue
 			}
-			e, group, own := t.residual(j, c), o.group[t.order[j]], t.sample.W(t.order[j])
+			e, draws, own := t.sample.Residual(i, c), o.draws[o.group[i]:], t.sample.W(i)
 			for b := range o.replicates {
-				w := own * float64(o.draws[b*o.count+group])
+				w := own * float64(draws[b*o.count])
 				if w == 0 {
 					continue
 				}

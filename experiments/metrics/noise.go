@@ -112,6 +112,7 @@ type redrawer struct {
 	sample *checked.Sample
 	places []ids     // T+1 of rows: where row j adds itself; first the observed labels
 	labels []ids     // T+1 of N
+	label  []int32   // T+1 of lanes: those of the stripe
 	block  []int32   // the places of a block, under each of them
 	height int       // C + slots + 1: a row of sums for each dominant bin, each slot, and what is skipped
 	y      []float32 // (T+1)×height×lanes
@@ -146,7 +147,8 @@ func (n *neighbours) redrawPlaces(labels []ids) []ids {
 func (n *neighbours) newRedrawer(places, labels []ids, local *Local) *redrawer {
 	height, redraws := n.classes+n.slots+1, len(labels)-1
 	return &redrawer{
-		sample: n.sample, places: places, labels: labels, block: make([]int32, len(labels)*n.longestBlock()), height: height, y: make([]float32, len(labels)*height*lanes),
+		sample: n.sample, places: places, labels: labels, label: make([]int32, len(labels)*lanes),
+		block: make([]int32, len(labels)*n.longestBlock()), height: height, y: make([]float32, len(labels)*height*lanes),
 		counts: tallyOf(n.sample, redraws), local: local, norm: make([]float64, redraws*lanes),
 	}
 }
@@ -162,9 +164,15 @@ func (o *redrawer) met(t *stripe, _, j0, j1 int) {
 }
 
 func (o *redrawer) end(t *stripe) {
-	size := o.height * lanes
+	size, redraws := o.height*lanes, len(o.labels)-1
+	for k, label := range o.labels {
+		for l, i := range t.order[t.first : t.first+t.count] {
+			o.label[k*lanes+l] = label.at(i)
+		}
+	}
 	for c := range t.classes {
-		for l := range t.count {
+		_, s, _ := t.sumsOf(c)
+		for l, i := range t.order[t.first : t.first+t.count] {
 			place := int(t.own[c*t.rows+t.first+l])
 			switch {
 			case place == skipped:
@@ -174,38 +182,26 @@ func (o *redrawer) end(t *stripe) {
 			default:
 				place += t.classes
 			}
-			at := place*lanes + l
-			base := t.total[c*lanes+l] + float64(o.y[at])
-			for k := 1; k < len(o.labels); k++ {
-				o.count(t, k-1, c, l, base-float64(o.y[k*size+at]))
+			at, w, certain := place*lanes+l, o.sample.W(i), o.sample.Residual(i, c) // e_ic but for a redrawn label
+			if int(o.label[l]) == c {
+				certain++
 			}
+			base, kernel, floor := t.total[c*lanes+l]+float64(o.y[at]), t.total[s+l]+w, 0.
+			for k := range redraws {
+				e := certain
+				if int(o.label[(k+1)*lanes+l]) == c {
+					e--
+				}
+				x := math.Abs(base-float64(o.y[(k+1)*size+at])+w*e) / kernel
+				o.counts.add(k, c, x, w)
+				floor += x / float64(redraws)
+				o.norm[k*lanes+l] += x
+			}
+			o.local.Floor.RawRowView(o.local.place(i))[c] += floor
 		}
 	}
 	for at, x := range o.norm {
 		o.counts.addNorm(at/lanes, x)
 	}
 	clear(o.norm)
-}
-
-// count counts the residual of lane l and class c under redraw k, where r is Σ_{j≠i} K_ij e_jc.
-func (o *redrawer) count(t *stripe, k, c, l int, r float64) {
-	e, w := o.residualOf(t, k, t.first+l, c), o.sample.W(t.order[t.first+l])
-	_, s, _ := t.sumsOf(c)
-	x := math.Abs(r+w*e) / (t.total[s+l] + w)
-	o.counts.add(k, c, x, w)
-	o.local.Floor.RawRowView(o.local.place(t.order[t.first+l]))[c] += x / float64(o.counts.variants)
-	o.norm[k*lanes+l] += x
-}
-
-// residualOf is e_ic of position j under redraw k.
-func (o *redrawer) residualOf(t *stripe, k, j, c int) float64 {
-	i := t.order[j]
-	e := t.residual(j, c)
-	if int(o.labels[0].at(i)) == c {
-		e++
-	}
-	if int(o.labels[k+1].at(i)) == c {
-		e--
-	}
-	return e
 }

@@ -43,11 +43,12 @@ func tallyOf(s *checked.Sample, variants int) *tally {
 func (t *tally) add(variant, c int, r, w float64) {
 	at := variant*t.classes + c
 	if t.unit == 1 {
-		t.sum[at] += int64(w) * int64(math.Round(r*fixedPoint))
+		t.sum[at] += int64(w) * int64(r*fixedPoint+.5)
+		t.weight[at] += int64(w)
 	} else {
-		t.sum[at] += int64(math.Round(w * r * fixedPoint))
+		t.sum[at] += int64(w*r*fixedPoint + .5)
+		t.weight[at] += int64(w*t.unit + .5)
 	}
-	t.weight[at] += int64(math.Round(w * t.unit))
 	t.most[at] = max(t.most[at], r)
 }
 
