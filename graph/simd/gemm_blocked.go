@@ -150,7 +150,7 @@ func (g *gemm[T]) panel(buffer []T, l, terms, j, n, rows int) ([]T, int) {
 		return buffer, width
 	}
 	b := g.b[l*g.ldb+j:]
-	const few = 8
+	const few = 12 // the tallest tile, which goes through the panel once
 	if rows <= few && n == width {
 		return b, g.ldb
 	}
