@@ -507,15 +507,15 @@ type said struct {
 }
 
 // portraits are what several methods' predictions for the same rows look like.
-func portraits(all []said) (shown []report.Shown, err error) {
-	for _, s := range all {
-		p, err := diagnosis.NewPortrait(s.LogProbs, s.Labels, metrics.Settings{Rows: s.Counting(), Soft: s.Soft, Groups: s.Groups.Of}, rand.New(rand.NewPCG(0, 7)))
-		if err != nil {
-			return nil, err
-		}
-		shown = append(shown, report.Shown{Name: s.name, Portrait: p})
-	}
-	return shown, nil
+func portraits(all []said) ([]report.Shown, error) {
+	shown, failed := make([]report.Shown, len(all)), make([]error, len(all))
+	work.Each(len(all), 1, func(k int) {
+		s := all[k]
+		by := metrics.Settings{Rows: s.Counting(), Soft: s.Soft, Groups: s.Groups.Of}
+		shown[k].Name = s.name
+		shown[k].Portrait, failed[k] = diagnosis.NewPortrait(s.LogProbs, s.Labels, by, rand.New(rand.NewPCG(0, 7)))
+	})
+	return shown, errors.Join(failed...)
 }
 
 // curveSection are the learning curves of a run; nil where no stage ran in epochs.

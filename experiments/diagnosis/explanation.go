@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"calibra/experiments/internal/checked"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -200,11 +201,11 @@ func (a *account) order(left *accounted, of []*tested) (order []*tested) {
 }
 
 // worst is the largest |T| of all that is tested, under corrected predictions.
-func (a *account) worst(left *accounted) (most float64) {
-	for _, g := range a.sets() {
-		most = max(most, left.tested(g).worst())
-	}
-	return most
+func (a *account) worst(left *accounted) float64 {
+	sets := a.sets()
+	most := make([]float64, len(sets))
+	work.Each(len(sets), 1, func(k int) { most[k] = left.tested(sets[k]).worst() })
+	return slices.Max(most)
 }
 
 // larger reports whether a set is beyond chance in what is left, and by no little beside those named.
