@@ -76,9 +76,12 @@ type coordinate struct {
 func (c *coordinates) add(count int, value func(k, i int) float64) []*coordinate {
 	added := make([]*coordinate, count)
 	work.Each(count, 1, func(k int) {
-		seen := make([]float64, len(c.on))
+		values, seen := make([]float64, c.rows), make([]float64, len(c.on))
+		for i := range values {
+			values[i] = value(k, i)
+		}
 		for at, i := range c.on {
-			seen[at] = value(k, i)
+			seen[at] = values[i]
 		}
 		slices.Sort(seen)
 		var cuts []float64
@@ -88,19 +91,21 @@ func (c *coordinates) add(count int, value func(k, i int) float64) []*coordinate
 				cuts = append(cuts, (seen[at]+seen[at-1])/2)
 			}
 		}
-		added[k] = c.cutAt(func(i int) float64 { return value(k, i) }, cuts...)
+		added[k] = cutAt(values, cuts...)
 	})
 	c.all = append(c.all, added...)
 	return added
 }
 
-// cutAt is a coordinate with these cuts, ascending.
-func (c *coordinates) cutAt(value func(i int) float64, cuts ...float64) *coordinate {
-	bin := make([]uint8, c.rows)
-	for i := range bin {
-		at, found := slices.BinarySearch(cuts, value(i))
-		if found {
-			at++
+// cutAt is a coordinate of these values (N) with these cuts, ascending, at most searchCuts − 1.
+func cutAt(values []float64, cuts ...float64) *coordinate {
+	bin := make([]uint8, len(values))
+	for i, v := range values {
+		at := 0
+		for step := searchCuts / 2; step > 0; step /= 2 {
+			if at+step <= len(cuts) && cuts[at+step-1] <= v {
+				at += step
+			}
 		}
 		bin[i] = uint8(at)
 	}
@@ -240,12 +245,15 @@ func (f *finder) clusters(rows []int) bool {
 	words := lloyd(checked.RowsOf(f.place, rows), 2, f.rng)
 	a, b := words.RawRowView(0), words.RawRowView(1)
 	line := floats.SubTo(make([]float64, len(a)), b, a)
-	along := func(i int) float64 { return floats.Dot(line, f.place.RawRowView(i)) }
+	along := make([]float64, f.rows)
+	for i := range along {
+		along[i] = floats.Dot(line, f.place.RawRowView(i))
+	}
 	middle := (floats.Dot(line, a) + floats.Dot(line, b)) / 2
 	var all []float64
 	var sides [2][]float64
 	for _, i := range rows {
-		v, k := along(i), 0
+		v, k := along[i], 0
 		if v >= middle {
 			k = 1
 		}
@@ -261,7 +269,7 @@ func (f *finder) clusters(rows []int) bool {
 	if within > oneCluster*stat.PopVariance(all, nil) {
 		return false
 	}
-	f.all = append(f.all, f.cutAt(along, middle))
+	f.all = append(f.all, cutAt(along, middle))
 	return true
 }
 
@@ -324,20 +332,31 @@ type bestCut struct {
 // best are the sides of cuts of rows that score best by each of scores, weighed. Of equal ones it is the first by class,
 // coordinate and cut.
 func (f *finder) best(rows, classes []int, scores ...score) []bestCut {
-	terms := make([][]side, len(classes))
-	for k, class := range classes {
-		for _, at := range rows {
-			terms[k] = append(terms[k], f.term(at, class))
+	wide := sums + ofClass*len(classes)
+	terms := make([]float64, len(rows)*wide)
+	for k, at := range rows {
+		to := terms[k*wide : (k+1)*wide]
+		for j, class := range classes {
+			s := f.term(at, class)
+			to[0], to[1] = s.rows, s.weight
+			copy(to[sums+ofClass*j:], []float64{s.residual, s.variance, s.square})
 		}
 	}
-	on, tried := checked.Pick(f.on, rows), make([][]bestCut, len(f.all)*len(classes))
+	tried := make([][]bestCut, len(f.all)*len(classes))
 	work.Each(len(f.all), 1, func(j int) {
-		bin := make([]uint8, len(on))
-		for k, i := range on {
-			bin[k] = f.all[j].bin[i]
+		bins := make([]float64, searchCuts*wide)
+		for k, at := range rows {
+			b := int(f.all[j].bin[f.on[at]]) * wide
+			floats.Add(bins[b:b+wide], terms[k*wide:(k+1)*wide])
 		}
 		for k, class := range classes {
-			tried[k*len(f.all)+j] = f.bestOf(j, class, bin, terms[k], scores)
+			var sides [searchCuts]side
+			for b := range sides {
+				all := bins[b*wide : (b+1)*wide]
+				own := all[sums+ofClass*k:]
+				sides[b] = side{all[0], all[1], own[0], own[1], own[2]}
+			}
+			tried[k*len(f.all)+j] = f.bestOf(j, class, &sides, scores)
 		}
 	})
 	best := slices.Repeat([]bestCut{{class: -1}}, len(scores))
@@ -351,8 +370,11 @@ func (f *finder) best(rows, classes []int, scores ...score) []bestCut {
 	return best
 }
 
-// bestOf are those of one coordinate and class: bin is each row's, terms what it adds.
-func (f *finder) bestOf(coordinate, class int, bin []uint8, terms []side, scores []score) []bestCut {
+// sums are how many a bin has of its rows, and ofClass how many more of each class.
+const sums, ofClass = 2, 3
+
+// bestOf are those of one coordinate and class, by the sums of the rows in each bin.
+func (f *finder) bestOf(coordinate, class int, bins *[searchCuts]side, scores []score) []bestCut {
 	of, best := f.all[coordinate], slices.Repeat([]bestCut{{class: -1}}, len(scores))
 	try := func(k condition, kept, other side) {
 		if kept.rows < float64(f.least) {
@@ -364,7 +386,6 @@ func (f *finder) bestOf(coordinate, class int, bin []uint8, terms []side, scores
 			}
 		}
 	}
-	bins := inBins(bin, terms)
 	var all, below side
 	for k := range bins {
 		all.add(&bins[k])
@@ -378,14 +399,6 @@ func (f *finder) bestOf(coordinate, class int, bin []uint8, terms []side, scores
 		}
 	}
 	return best
-}
-
-// inBins are the sums of the rows in each bin.
-func inBins(bin []uint8, terms []side) (bins [searchCuts]side) {
-	for at, b := range bin {
-		bins[b%searchCuts].add(&terms[at])
-	}
-	return bins
 }
 
 // contrast is by how many standard deviations the gap of a side differs from that of the other, which is no larger.
