@@ -165,7 +165,7 @@ func (s sequence) apply(l *mat.Dense, features mat.Matrix) *mat.Dense {
 // mixture is the mean of corrections in their log-probabilities.
 type mixture []weighted
 
-// weighted is a basis with its weights Θ = (W a), D×(C+1).
+// weighted is a basis with its weights Θ: W (D×C), then a (D).
 type weighted struct {
 	basis *basis
 	theta []float64
@@ -195,8 +195,8 @@ type design struct {
 	y                    *targets   // nil where nothing is learned or judged
 	total, effective     float64    // Σ w, and the effective number of rows
 
-	x                 []float64 // a row of seen
-	psi, tilt, scores []float64 // of a block: ψ (D), ℓ̃ (C) and C+1 numbers for each row
+	x                        []float64 // a row of seen
+	psi, tilt, scores, turns []float64 // of a block: ψ (D), ℓ̃ (C), Wᵀψ (C) and aᵀψ of each row
 }
 
 // designRows are those of a block.
@@ -207,7 +207,8 @@ func (d *design) fill(lo, hi int) {
 	c := d.classes
 	if d.scores == nil {
 		n := min(designRows, d.rows)
-		d.psi, d.tilt, d.scores = make([]float64, n*d.width), make([]float64, n*c), make([]float64, n*(c+1))
+		d.psi, d.tilt = make([]float64, n*d.width), make([]float64, n*c)
+		d.scores, d.turns = make([]float64, n*c), make([]float64, n)
 	}
 	clear(d.psi)
 	for i := lo; i < hi; i++ {
@@ -227,13 +228,14 @@ func (d *design) fill(lo, hi int) {
 	}
 }
 
-// each calls do for each block, of so many rows from lo on, with their scores ΨΘ, Θ = (W a).
+// each calls do for each block, of so many rows from lo on, with their scores ΨW and turns Ψa.
 func (d *design) each(theta []float64, do func(lo, rows int)) {
-	k := d.classes + 1
+	n, c, by := d.width, d.classes, blas.Current()
 	for lo := 0; lo < d.rows; lo += designRows {
 		rows := min(designRows, d.rows-lo)
 		d.fill(lo, lo+rows)
-		blas.Current().Dgemm(gonum.NoTrans, gonum.NoTrans, rows, k, d.width, 1, d.psi, d.width, theta, k, 0, d.scores, k)
+		by.Dgemm(gonum.NoTrans, gonum.NoTrans, rows, c, n, 1, d.psi, n, theta, c, 0, d.scores, c)
+		by.Dgemv(gonum.NoTrans, rows, n, 1, d.psi, n, theta[n*c:], 1, 0, d.turns, 1)
 		do(lo, rows)
 	}
 }
@@ -241,9 +243,9 @@ func (d *design) each(theta []float64, do func(lo, rows int)) {
 // row writes the recalibrated log-probabilities of row i, which is at that place in the block.
 func (d *design) row(dst []float64, i, at int) {
 	c := d.classes
-	s, tilt := d.scores[at*(c+1):(at+1)*(c+1)], d.tilt[at*c:(at+1)*c]
+	s, tilt := d.scores[at*c:(at+1)*c], d.tilt[at*c:(at+1)*c]
 	for k, l := range d.l.RawRowView(i) {
-		dst[k] = l + s[k] + s[c]*tilt[k]
+		dst[k] = l + s[k] + d.turns[at]*tilt[k]
 	}
 	copy(tilt, dst) // which is of no more use
 	most, sum := floats.Max(dst), 0.
@@ -288,7 +290,7 @@ type learner struct {
 	*design
 	psi, tilt                []float32 // of a block, or of all rows
 	scores, p, turn, inverse []float32 // of a block: C, C, 1 and 1 numbers for each row
-	weights, slopes          []float32 // W (D×C) and a (D), and the slopes by them
+	weights, slopes          []float32 // Θ, and the slopes by it
 	logs                     []float64 // ln of inverse
 }
 
@@ -325,17 +327,13 @@ func appendSingles(to []float32, x []float64) []float32 {
 	return to
 }
 
-// gradient is the mean NLL by weight and, in grad (D×(C+1)), its slopes ΨᵀG/Σ w, where row i of G is
+// gradient is the mean NLL by weight and, in grad, its slopes ΨᵀG/Σ w, where row i of G is
 // w_i times p_ic − q_ic for W and Σ_c ℓ̃_ic (p_ic − q_ic) for a.
 func (d *learner) gradient(theta, grad []float64) (loss float64) {
 	n, c, by := d.width, d.classes, blas.Current()
 	w, a, ofW, ofA := d.weights[:n*c], d.weights[n*c:], d.slopes[:n*c], d.slopes[n*c:]
 	for at, v := range theta {
-		if j, k := at/(c+1), at%(c+1); k < c {
-			w[j*c+k] = float32(v)
-		} else {
-			a[j] = float32(v)
-		}
+		d.weights[at] = float32(v)
 	}
 	clear(d.slopes)
 	for lo := 0; lo < d.rows; lo += designRows {
@@ -369,12 +367,8 @@ func (d *learner) gradient(theta, grad []float64) (loss float64) {
 		by.Sgemm(gonum.Trans, gonum.NoTrans, n, c, rows, 1, psi, n, p, c, 1, ofW, c)
 		by.Sgemv(gonum.Trans, rows, n, 1, psi, n, turn, 1, 1, ofA, 1)
 	}
-	for at := range grad {
-		if j, k := at/(c+1), at%(c+1); k < c {
-			grad[at] = float64(ofW[j*c+k]) / d.total
-		} else {
-			grad[at] = float64(ofA[j]) / d.total
-		}
+	for at, v := range d.slopes {
+		grad[at] = float64(v) / d.total
 	}
 	return loss / d.total
 }
