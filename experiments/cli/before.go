@@ -218,6 +218,6 @@ func (w *weighed) document(title, intro, judged string, list *report.Table) (*re
 	}
 	names := report.Names{Classes: src.Cal.Names.Classes, Groups: says[0].Groups.Names}
 	d.Card = report.NewCard(w.verdict, beside, names, sharesOf(src))
-	d.Sections = append(d.Sections, report.Portraits(together, names.Classes)...)
+	d.Sections = append(d.Sections, report.Portraits(together, names)...)
 	return d, nil
 }

@@ -298,11 +298,6 @@ func asUsage(err error) error {
 // pictures are the sections of an evaluation with figures, and its card.
 func (c *evaluateCmd) pictures(in *judged, r *metrics.Report, v *verdict.Verdict) (
 	sections []*report.Section, card *report.Drawing, err error) {
-	p := in.Predictions
-	_, classes, err := metrics.Reliability(p.LogProbs, p.Labels, metrics.Settings{Bins: c.Bins, Rows: p.Counting(), Soft: p.Soft})
-	if err != nil {
-		return nil, nil, err
-	}
 	seen, err := in.portraits()
 	if err != nil {
 		return nil, nil, err
@@ -310,9 +305,7 @@ func (c *evaluateCmd) pictures(in *judged, r *metrics.Report, v *verdict.Verdict
 	if v != nil {
 		card = in.card(v, seen)
 	}
-	sections = report.Portraits(seen, p.ClassNames)
-	sections[0].Figures = append(sections[0].Figures,
-		&report.Drawing{Name: "reliability-classes", Caption: "How often any class is right, against its probability, in bins of one width; ECE is their mean gap, and grey bars are their shares of all probabilities.", Figure: report.Reliability("Reliability of all classes", classes)})
+	sections = report.Portraits(seen, in.names())
 	if !math.IsNaN(r.Values[metrics.LCE]) {
 		sections = append(sections, &report.Section{Title: "Local calibration", Figures: []*report.Drawing{{Name: "ess-profile",
 			Figure:  report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)),

@@ -410,7 +410,7 @@ func classNames(src *data.Source, classes []int) string {
 // rows, and the time of the fit.
 func runTable(r *run.Run) *report.Table {
 	t := &report.Table{Labels: []string{"Method"}, Values: []report.Head{
-		{Text: "LCE"}, {Text: "MLCE", Drop: 2}, {Text: "LCE own", Drop: 4}, {Text: "ECCE", Drop: 3}, {Text: "ECE"}, {Text: "class-wise ECE", Drop: 5}, {Text: "ACC"}, {Text: "NLL"},
+		{Text: "NLL"}, {Text: "LCE"}, {Text: "MLCE", Drop: 2}, {Text: "LCE own", Drop: 4}, {Text: "ECCE", Drop: 3}, {Text: "ECE"}, {Text: "class-wise ECE", Drop: 5}, {Text: "ACC"},
 		{Text: "codewords min / max / dead", Key: "codewords", Drop: 6}, {Text: "seconds", Drop: 1},
 	}}
 	m, own := r.Outcome.Metrics.Values, math.NaN()
@@ -418,8 +418,8 @@ func runTable(r *run.Run) *report.Table {
 		own = r.Outcome.OwnMetrics.Values[metrics.LCE]
 	}
 	n := report.Number
-	t.Add("", report.Row{Labels: []string{r.Spec.Method}, Cells: []report.Cell{n(m[metrics.LCE], 5), n(m[metrics.MLCE], 4), n(own, 5), n(m[metrics.ECCE], 5),
-		n(m[metrics.TopECE], 5), n(m[metrics.ECE], 5), n(m[metrics.Accuracy], 4), n(m[metrics.NLL], 4), usage(r.Usage), n(r.Fit.Seconds(), 1)}})
+	t.Add("", report.Row{Labels: []string{r.Spec.Method}, Cells: []report.Cell{n(m[metrics.NLL], 4), n(m[metrics.LCE], 5), n(m[metrics.MLCE], 4), n(own, 5), n(m[metrics.ECCE], 5),
+		n(m[metrics.TopECE], 5), n(m[metrics.ECE], 5), n(m[metrics.Accuracy], 4), usage(r.Usage), n(r.Fit.Seconds(), 1)}})
 	return t
 }
 
@@ -445,7 +445,7 @@ func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
 	}
 	title, intro := c.Method+" on "+run.Spec.Data, fmt.Sprintf("%s: %s. Fitted to %d rows of %d classes", c.Method, m.Line, run.Source.Cal.Len(), run.Source.Classes)
 	if run.Judged() {
-		intro += fmt.Sprintf(", judged on %d", run.Source.Test.Len())
+		intro += fmt.Sprintf(", judged on %d rows", run.Source.Test.Len())
 	}
 	intro += "."
 	if kept := run.Kept(); kept != "" {
@@ -470,7 +470,7 @@ func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
 		if err != nil {
 			return nil, err
 		}
-		doc.Sections = report.Portraits(shown, run.Source.Cal.Names.Classes)
+		doc.Sections = report.Portraits(shown, namesOfParts(run.Outcome.Predictions))
 	}
 	doc.Files = []string{"config.json", "model.safetensors"}
 	if run.Outcome != nil {
@@ -513,9 +513,18 @@ func portraits(all []said) ([]report.Shown, error) {
 		s := all[k]
 		by := metrics.Settings{Rows: s.Counting(), Soft: s.Soft, Groups: s.Groups.Of}
 		shown[k].Name = s.name
-		shown[k].Portrait, failed[k] = diagnosis.NewPortrait(s.LogProbs, s.Labels, by, rand.New(rand.NewPCG(0, 7)))
+		var one, other error
+		shown[k].Portrait, one = diagnosis.NewPortrait(s.LogProbs, s.Labels, by, rand.New(rand.NewPCG(0, 7)))
+		by.Groups = nil
+		_, shown[k].Classes, other = metrics.Reliability(s.LogProbs, s.Labels, by)
+		failed[k] = cmp.Or(one, other)
 	})
 	return shown, errors.Join(failed...)
+}
+
+// namesOfParts are those of the classes and groups of predictions.
+func namesOfParts(p *data.Predictions) report.Names {
+	return report.Names{Classes: p.ClassNames, Groups: p.Groups.Names}
 }
 
 // curveSection are the learning curves of a run; nil where no stage ran in epochs.

@@ -206,7 +206,7 @@ const lookAtPage = `(want => {
   for (const svg of all("svg")) check(svg.closest('[role="img"], [role="group"], [aria-hidden="true"], .legend')?.matches("[aria-label], [aria-hidden], .legend"), "a figure has no text in its place");
 
   // Only tables scroll sideways. A printed page is as wide as its paper: the test of prints holds that.
-  const paper = 1047, scrolls = e => /auto|scroll|hidden|clip/.test(getComputedStyle(e).overflowX);
+  const paper = 718, scrolls = e => /auto|scroll|hidden|clip/.test(getComputedStyle(e).overflowX);
   if (!printed || innerWidth > paper) check(document.scrollingElement.scrollWidth <= innerWidth, "the page is " + document.scrollingElement.scrollWidth + " wide");
   for (const e of all("body *")) if (!(e instanceof SVGElement) && e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && scrolls(e) && e.clientWidth > 0) check(e.matches(".wide") && !printed, e.tagName + "." + e.className + " scrolls sideways");
 
@@ -236,9 +236,8 @@ const lookAtPage = `(want => {
       if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1) check(false, "'" + said(a.e) + "' lies on '" + said(b.e) + "'");
     }
 
-  // The contrast of words to what is painted below them. In the dark figures are turned: white is black, and colours keep their hue.
+  // The contrast of words to what is painted below them.
   const channels = c => (c.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number), over = (c, ground, a) => ground.map((g, k) => a * c[k] + (1 - a) * g);
-  const turn = ([r, g, b]) => { r = 255 - r; g = 255 - g; b = 255 - b; return [-.574 * r + 1.43 * g + .144 * b, .426 * r + .43 * g + .144 * b, .426 * r + 1.43 * g - .856 * b].map(x => Math.min(255, Math.max(0, x))); };
   const light = c => { const [r, g, b] = c.map(x => { x /= 255; return x <= .03928 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4; }); return .2126 * r + .7152 * g + .0722 * b; };
   const ground = e => { for (; e; e = e.parentElement) { const c = channels(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] === 1) return c; } return [255, 255, 255]; };
   const seen = new Set();
@@ -248,17 +247,16 @@ const lookAtPage = `(want => {
     const style = getComputedStyle(e), svg = e.closest("svg");
     let below = ground(svg || e), own = channels(svg ? style.fill : style.color);
     if (svg) {
-      const turned = getComputedStyle(svg).filter !== "none", paint = c => turned ? turn(c) : c, r = e.getBoundingClientRect();
+      const r = e.getBoundingClientRect();
       const middle = new DOMPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2);
       for (const shape of svg.querySelectorAll("path, circle, rect, polygon")) {
         if (shape.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_PRECEDING) break;
         const look = getComputedStyle(shape), box = shape.getBoundingClientRect();
         if (look.fill === "none" || middle.x < box.left || middle.x > box.right || middle.y < box.top || middle.y > box.bottom) continue;
         const c = channels(look.fill), a = (c[3] ?? 1) * look.fillOpacity * look.opacity;
-        if (a > 0 && shape.isPointInFill(middle.matrixTransform(shape.getScreenCTM().inverse()))) below = over(paint(c), below, a);
+        if (a > 0 && shape.isPointInFill(middle.matrixTransform(shape.getScreenCTM().inverse()))) below = over(c, below, a);
       }
-      own = paint(own);
-      if (style.paintOrder.startsWith("stroke") && parseFloat(style.strokeWidth) >= 2) below = paint(channels(style.stroke)); // a rim around each letter
+      if (style.paintOrder.startsWith("stroke") && parseFloat(style.strokeWidth) >= 2) below = channels(style.stroke); // a rim around each letter
     }
     const a = light(own), b = light(below), contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
     check(contrast >= 4.5, e.tagName + "." + (e.className.baseVal ?? e.className) + " has contrast " + contrast.toFixed(2) + ": " + said(e));
@@ -289,21 +287,21 @@ func TestPrintedStudy(t *testing.T) {
 	if pages == 0 || pages >= 8 {
 		t.Errorf("the study prints on %d pages", pages)
 	}
-	// what is printed, on a screen as wide as the paper between its margins: 277 mm
+	// what is printed, on a screen as wide as the paper between its margins: 190 mm
 	text, err := os.ReadFile(report)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text = bytes.Replace(text, []byte("@media print {"), []byte("@media all {"), 1)
 	text = append(text, `<script>
-const wide = [...document.querySelectorAll("table, figure, pre, dl")].filter(e => e.getBoundingClientRect().right > 1047).map(e => e.tagName + " " + e.getBoundingClientRect().right);
+const wide = [...document.querySelectorAll("table, figure, pre, dl")].filter(e => e.getBoundingClientRect().right > 718).map(e => e.tagName + " " + e.getBoundingClientRect().right);
 document.body.insertAdjacentHTML("beforeend", '<pre id="said">' + document.querySelectorAll("table.many").length + " tables of many columns;" + wide.join("; ") + "</pre>");
 </script>`...)
 	file := filepath.Join(dir, "paper.html")
 	if err := os.WriteFile(file, text, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	dom, _ := browse(t, file, window{width: 1047, height: 740, noScrollbars: true, patience: 3000})
+	dom, _ := browse(t, file, window{width: 718, height: 1047, noScrollbars: true, patience: 3000})
 	said, _, _ := strings.Cut(dom[strings.LastIndex(dom, `<pre id="said">`)+len(`<pre id="said">`):], "</pre>")
 	if many, wide, _ := strings.Cut(said, ";"); many == "" || strings.HasPrefix(many, "0") || wide != "" {
 		t.Errorf("on paper: %s", said)

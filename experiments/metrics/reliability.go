@@ -14,23 +14,25 @@ type Curve struct {
 }
 
 // Reliability returns the curve of the top class's confidence, N predictions, and
-// the curve of all classes' probabilities, N·C predictions. It uses the bins, Rows and Soft of s.
-func Reliability(logProbs *mat.Dense, labels []int, s Settings) (top, classes *Curve, err error) {
+// the curve of each class's probabilities, of N too. It uses the bins, Rows and Soft of s.
+func Reliability(logProbs *mat.Dense, labels []int, s Settings) (top *Curve, classes []*Curve, err error) {
 	b, _, err := prepare(logProbs, labels, nil, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	inTop, inAll := newBinCounts(b.settings.Bins), newBinCounts(b.settings.Bins)
+	counts := make([]binCounts, b.Classes+1) // the last of the top class
+	for c := range counts {
+		counts[c] = newBinCounts(b.settings.Bins)
+	}
 	for i := range b.N {
 		for c, k := range b.binsOf(i) {
-			to := inAll
-			if c == b.Classes {
-				to = inTop
-			}
-			to.add(int(k), b.W(i), b.Probability(i, c), b.Hit(i, c))
+			counts[c].add(int(k), b.W(i), b.Probability(i, c), b.Hit(i, c))
 		}
 	}
-	return inTop.curve(), inAll.curve(), nil
+	for _, of := range counts[:b.Classes] {
+		classes = append(classes, of.curve())
+	}
+	return counts[b.Classes].curve(), classes, nil
 }
 
 // NewCurve is the curve of predictions from their confidences, hits and weights, in bins of equal width.

@@ -26,14 +26,20 @@ func TestReliabilityIsWhatECEAverages(t *testing.T) {
 		t.Errorf("the curve's gaps average %v, the top-label ECE is %v", ece, m.Values[TopECE])
 	}
 	predictions := 0
-	for k, n := range classes.Count {
-		predictions += n
-		if !(classes.Low[k] <= classes.Frequency[k] && classes.Frequency[k] <= classes.High[k]) {
-			t.Errorf("bin %d: frequency %v outside its interval %v to %v", k, classes.Frequency[k], classes.Low[k], classes.High[k])
+	var classwise float64
+	for c, of := range classes {
+		for k, n := range of.Count {
+			if predictions += n; n == 0 {
+				continue
+			}
+			classwise += float64(n) / (4 * 800) * math.Abs(of.Confidence[k]-of.Frequency[k])
+			if !(of.Low[k] <= of.Frequency[k] && of.Frequency[k] <= of.High[k]) {
+				t.Errorf("class %d, bin %d: frequency %v outside its interval %v to %v", c, k, of.Frequency[k], of.Low[k], of.High[k])
+			}
 		}
 	}
-	if predictions != 4*800 {
-		t.Errorf("%d predictions in the curve of all classes", predictions)
+	if predictions != 4*800 || !near(classwise, m.Values[ECE], 1e-12) {
+		t.Errorf("%d predictions in the curves of the classes, whose gaps average %v; the class-wise ECE is %v", predictions, classwise, m.Values[ECE])
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"calibra/data"
@@ -34,13 +35,58 @@ var answers = map[verdict.Say]answer{
 // Names are those of classes and groups, nil where they have none.
 type Names struct{ Classes, Groups []string }
 
+func (n Names) class(k int) string { return named("class", data.ClassName(n.Classes, k)) }
+func (n Names) group(k int) string { return named("group", data.ClassName(n.Groups, k)) }
+
+// named is the name of a class or group; a number says nothing by itself.
+func named(kind, name string) string {
+	if _, err := strconv.Atoi(name); err == nil {
+		return kind + " " + name
+	}
+	return name
+}
+
+// parting is a way to part the rows.
+type parting struct {
+	title string
+	gaps  func(Shown) []diagnosis.Gap
+	name  func(Names, int) string
+}
+
+var partings = []parting{
+	{"Gaps by predicted class", func(s Shown) []diagnosis.Gap { return s.ByClass }, Names.class},
+	{"Gaps by group", func(s Shown) []diagnosis.Gap { return s.ByGroup }, Names.group},
+}
+
+// furthest are the gaps of what is shown, those furthest beyond chance first.
+func (p parting) furthest(s Shown) []diagnosis.Gap {
+	return slices.SortedStableFunc(slices.Values(p.gaps(s)), func(a, b diagnosis.Gap) int {
+		return cmp.Compare(math.Abs(b.Value)/b.Chance, math.Abs(a.Value)/a.Chance)
+	})
+}
+
+// find is the gap of a part, 0 where no row is of it.
+func (p parting) find(s Shown, part int) (found diagnosis.Gap) {
+	if j := slices.IndexFunc(p.gaps(s), func(g diagnosis.Gap) bool { return g.Part == part }); j >= 0 {
+		found = p.gaps(s)[j]
+	}
+	if math.IsNaN(found.Value) {
+		found.Value = 0
+	}
+	return found
+}
+
 // Shares are those of the classes among the calibration and the test rows.
 type Shares struct{ Calibration, Test []float64 }
 
 // NewCard says what the verdict says: in words, and by the predictions before and, where something was fitted, after. It shows their
-// reliability, and the gaps by predicted class and group or, where the classes changed, their shares.
+// reliability, and the gaps by predicted class and group or, where the classes changed, that before and their shares.
 func NewCard(v *verdict.Verdict, shown []Shown, names Names, shares *Shares) *Drawing {
 	var legend keys
+	shifted := v.Cause == verdict.Shifted && shares != nil
+	if shifted {
+		shown = shown[:1]
+	}
 	points := points{head: []string{"part", "method", "x", "y", "low", "high", "rows"}}
 	var plots []*chart
 	for k, s := range shown {
@@ -52,19 +98,24 @@ func NewCard(v *verdict.Verdict, shown []Shown, names Names, shares *Shares) *Dr
 		plots = append(plots, s.square(when+clippedName(s.Name), colour, &keys{}))
 		s.record(&points)
 	}
-	if v.Cause == verdict.Shifted && shares != nil {
-		plots = append(plots, shares.plot(names.Classes, &legend))
+	caption := append(v.Text(), v.Commands...)
+	if shifted {
+		plots = append(plots, shares.plot(names, &legend))
 	} else {
-		for _, by := range []struct {
-			title string
-			names []string
-			of    func(Shown) []diagnosis.Gap
-		}{
-			{"Gaps by predicted class", names.Classes, func(s Shown) []diagnosis.Gap { return s.ByClass }},
-			{"Gaps by group", names.Groups, func(s Shown) []diagnosis.Gap { return s.ByGroup }},
-		} {
-			if p := gapPlot(by.title, by.names, shown, by.of, &legend); p != nil {
+		for _, by := range partings {
+			if p := by.plot(names, shown, &legend); p != nil {
 				plots = append(plots, p)
+			}
+		}
+		where := beyondChance(shown, names)
+		caption = append(caption, where.Note)
+		for _, t := range where.Tables {
+			for _, r := range t.Blocks[0].Rows {
+				text := r.Labels[0] + ":"
+				for j, c := range r.Cells {
+					text += " " + t.Values[j].Text + " " + c.Text + ","
+				}
+				caption = append(caption, strings.TrimSuffix(text, ",")+".")
 			}
 		}
 	}
@@ -73,7 +124,7 @@ func NewCard(v *verdict.Verdict, shown []Shown, names Names, shares *Shares) *Dr
 	}
 	f := newGrid(plots, 4, cardCell, cardCell, legend, points)
 	f.headline = newHeadline(v)
-	return &Drawing{Name: "card", Figure: f, Caption: strings.Join(append(v.Text(), v.Commands...), " ")}
+	return &Drawing{Name: "card", Figure: f, Caption: strings.Join(caption, " ")}
 }
 
 const (
@@ -85,52 +136,43 @@ const (
 // mostLines are of a panel of a card.
 const mostLines = 8
 
-// gapPlot is the gaps of parts of the rows, those furthest beyond chance first; nil of none.
-func gapPlot(title string, names []string, shown []Shown, of func(Shown) []diagnosis.Gap, legend *keys) *chart {
-	order := slices.Clone(of(shown[0]))
+// plot is the gaps of the parts; nil of none.
+func (p parting) plot(names Names, shown []Shown, legend *keys) *chart {
+	order := p.furthest(shown[0])
 	if order == nil {
 		return nil
 	}
-	slices.SortStableFunc(order, func(a, b diagnosis.Gap) int {
-		return cmp.Compare(math.Abs(b.Value)/b.Chance, math.Abs(a.Value)/a.Chance)
-	})
 	all := len(order)
 	order = order[:min(all, mostLines)]
-	p := newLanes(data.Each(order, func(g diagnosis.Gap) string { return clippedName(data.ClassName(names, g.Part)) }))
+	c := newLanes(data.Each(order, func(g diagnosis.Gap) string { return clippedName(p.name(names, g.Part)) }))
 	var series []dotted
 	for k, s := range shown {
 		dots := data.Each(order, func(g diagnosis.Gap) dot {
-			var found diagnosis.Gap
-			if j := slices.IndexFunc(of(s), func(o diagnosis.Gap) bool { return o.Part == g.Part }); j >= 0 {
-				found = of(s)[j]
-			}
-			if math.IsNaN(found.Value) { // no row is predicted to be of it
-				found.Value = 0
-			}
-			says := fmt.Sprintf("%s, %s: %+.3f ± %.3f", data.ClassName(names, g.Part), s.Name, found.Value, found.Chance)
+			found := p.find(s, g.Part)
+			says := fmt.Sprintf("%s, %s: %+.3f ± %.3f", p.name(names, g.Part), s.Name, found.Value, found.Chance)
 			return dot{found.Value, found.Value - found.Chance, found.Value + found.Chance, !found.BeyondChance(), says}
 		})
 		series = append(series, dotted{s.Name, k == len(shown)-1, draw.CircleGlyph{}, dots})
 	}
-	p.addDotted(series, legend)
-	if p.Title.Text, p.X.Label.Text = title, "confidence − accuracy"; all > len(order) {
-		p.Title.Text += fmt.Sprintf(", %d of %d", len(order), all)
+	c.addDotted(series, legend)
+	if c.Title.Text, c.X.Label.Text = p.title, "confidence − accuracy"; all > len(order) {
+		c.Title.Text += fmt.Sprintf(", %d of %d", len(order), all)
 	}
-	p.aroundZero()
-	return p
+	c.aroundZero()
+	return c
 }
 
 // plot is the shares of the classes, those that changed most first.
-func (s *Shares) plot(names []string, legend *keys) *chart {
+func (s *Shares) plot(names Names, legend *keys) *chart {
 	order, nan := data.UpTo(len(s.Test)), math.NaN()
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(math.Abs(s.Test[b]-s.Calibration[b]), math.Abs(s.Test[a]-s.Calibration[a]))
 	})
 	order = order[:min(len(order), mostLines)]
-	p := newLanes(data.Each(order, func(c int) string { return clippedName(data.ClassName(names, c)) }))
+	p := newLanes(data.Each(order, func(c int) string { return clippedName(names.class(c)) }))
 	of := func(rows string, isTest bool, shares []float64) dotted {
 		return dotted{rows, isTest, draw.CircleGlyph{}, data.Each(order, func(c int) dot {
-			return dot{shares[c], nan, nan, false, fmt.Sprintf("%s, %s: %.3f", data.ClassName(names, c), rows, shares[c])}
+			return dot{shares[c], nan, nan, false, fmt.Sprintf("%s, %s: %.3f", names.class(c), rows, shares[c])}
 		})}
 	}
 	p.addDotted([]dotted{of("calibration rows", false, s.Calibration), of("test rows", true, s.Test)}, legend)

@@ -52,7 +52,7 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Ver
 		sections = append(sections, &Section{Title: "Gaps", Figures: []*Drawing{drawing}})
 	}
 	if m != nil {
-		portrait[0].Figures = append(portrait[0].Figures, regionDrawing(d, m)...)
+		portrait[1].Figures = append(portrait[1].Figures, regionDrawing(d, m)...)
 	}
 	sections = append(append(sections, portrait...),
 		&Section{Title: "Classes", Tables: []*Table{regionTable(d, "All rows: the probability of each class and of the top class", d.Classes)}},

@@ -5,6 +5,7 @@ import (
 
 	"calibra/experiments/metrics"
 
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 )
 
@@ -36,7 +37,8 @@ func (d Diagram) plot(drawn *points) *chart {
 	bins := float64(len(d.Count))
 	for k, n := range d.Count {
 		if n > 0 {
-			p.Add(newBox(faint(grey), float64(k)/bins, float64(k+1)/bins, 0, float64(n)/float64(rows)))
+			left, right, share := float64(k)/bins, float64(k+1)/bins, float64(n)/float64(rows)
+			p.Add(newBox(pale, left, right, 0, share), newLine(grey, vg.Points(.8), plotter.XY{X: left, Y: share}, plotter.XY{X: right, Y: share}))
 			drawn.add(d.Name, d.Confidence[k], d.Frequency[k], d.Low[k], d.High[k], n)
 		}
 	}

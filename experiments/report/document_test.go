@@ -134,7 +134,7 @@ func kinds() map[string]*Figure {
 		if err != nil {
 			panic(err)
 		}
-		shown = append(shown, Shown{fmt.Sprint(rows), portrait})
+		shown = append(shown, Shown{Name: fmt.Sprint(rows), Portrait: portrait})
 	}
 	out["isotonic"] = isotonic(shown)
 	profile := metrics.Profile{LCE: []float64{.1, .05}, At: []float64{0, 30}, Count: []int{9, 9}, Floor: []float64{.02, .01}}

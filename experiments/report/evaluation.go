@@ -33,13 +33,15 @@ func Evaluation(from string, seed uint64, r *metrics.Report, v *verdict.Verdict,
 	if d.Intro += "."; r.Copies != nil {
 		d.Intro += fmt.Sprintf(" %s.", r.Copies)
 	}
-	d.Show(&Section{Title: "Metrics", Note: metricsNote, Tables: []*Table{measuredTable(r, "metric", r.Measured())}})
+	d.Show(&Section{Title: "Metrics", Note: metricsNote, Tables: []*Table{measuredTable(r, "metric", nllFirst(r.Measured()))}})
+	where := pictures[:min(1, len(pictures))]
+	d.Sections = append(d.Sections, where...)
 	if r.Decomposition != nil {
 		parts := measuredTable(r, "part of the score", r.Decomposition.Measured())
 		d.Show(&Section{Title: "Parts of the scores", Note: partsNote, Tables: []*Table{parts}})
 	}
 	d.Show(&Section{Title: "What was found", Lines: besidesTables(r)})
-	d.Sections = append(d.Sections, pictures...)
+	d.Sections = append(d.Sections, pictures[len(where):]...)
 	if r.Sets != nil {
 		d.Show(coverageSection(r.Sets))
 	}
@@ -57,6 +59,12 @@ func Evaluation(from string, seed uint64, r *metrics.Report, v *verdict.Verdict,
 		d.Show(groups)
 	}
 	return d
+}
+
+// nllFirst are the numbers with the NLL, by which a verdict judges, before the others.
+func nllFirst(all []metrics.Measured) []metrics.Measured {
+	at := max(0, slices.IndexFunc(all, func(m metrics.Measured) bool { return m.Key == metrics.NLL.String() }))
+	return slices.Concat(all[at:at+1], all[:at], all[at+1:])
 }
 
 // metricsNote says what the columns of the metrics are.

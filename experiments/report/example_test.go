@@ -37,12 +37,12 @@ func ExampleDocument_WriteMarkdown() {
 	// |  | TS | <u>.0101</u> |
 }
 
-func ExampleReliability() {
+func ExampleDiagrams() {
 	curve := &metrics.Curve{
 		Confidence: []float64{0.25, 0.75}, Frequency: []float64{0.2, 0.8},
 		Low: []float64{0.1, 0.7}, High: []float64{0.3, 0.9}, Count: []int{40, 60},
 	}
-	figure := report.Reliability("one network", curve)
+	figure := report.Diagrams([]report.Diagram{{Name: "one network", Curve: curve}})
 	svg, err := figure.Render("svg")
 	if err != nil {
 		fmt.Println(err)

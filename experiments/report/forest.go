@@ -124,7 +124,7 @@ func (c *chart) addDotted(all []dotted, legend *keys) {
 		for i, d := range s.dots {
 			at := plotter.XY{X: d.at, Y: float64(len(s.dots)-i) + .6*(.5-(float64(k)+.5)/float64(len(all)))}
 			if !math.IsNaN(d.low) {
-				m.add(newLine(faded(colour), vg.Points(2), plotter.XY{X: d.low, Y: at.Y}, plotter.XY{X: d.high, Y: at.Y}))
+				m.add(newLine(colour, vg.Points(1.2), plotter.XY{X: d.low, Y: at.Y}, plotter.XY{X: d.high, Y: at.Y}))
 			}
 			m.add(mark(at))
 			if d.hollow {
@@ -153,7 +153,7 @@ func dotLines(lines []dotLine) *chart {
 		m := &marked{name: l.name}
 		colour, _ := look(0, l.ours)
 		if !math.IsNaN(l.low) {
-			m.add(newLine(faint(colour), vg.Points(6), plotter.XY{X: l.low, Y: y}, plotter.XY{X: l.high, Y: y}))
+			m.add(newLine(colour, vg.Points(1.6), plotter.XY{X: l.low, Y: y}, plotter.XY{X: l.high, Y: y}))
 		}
 		m.add(newDots(colour, vg.Points(3.5), plotter.XY{X: l.at, Y: y}))
 		m.label(l.at, y, l.says)

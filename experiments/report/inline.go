@@ -23,8 +23,7 @@ func (f *Figure) Inline() ([]byte, error) {
 	plain.headline = nil // a page says it in words
 	l := plain.layout(0)
 	var b bytes.Buffer
-	half := max(1, min(l.columns, int(halfPage/l.cell.X)))
-	fmt.Fprintf(&b, "<div class=\"panels\" style=\"--columns:%d;--half:%d\">\n", l.columns, half)
+	b.WriteString("<div class=\"panels\">\n")
 	width, height := l.cell.X, l.cell.Y
 	size := vg.Point{X: width + 2*margin, Y: height + 2*margin}
 	// as if below one another, so that all plots have one size
@@ -42,12 +41,6 @@ func (f *Figure) Inline() ([]byte, error) {
 	f.words(&b)
 	return b.Bytes(), nil
 }
-
-// halfPage is the width of half a wide page, at least: there a figure has as many panels side by side as are hardly smaller.
-const halfPage = 19 * vg.Centimeter
-
-// narrow reports whether the panels of the figure have room in half a wide page.
-func (f *Figure) narrow() bool { return f.cell.X <= 13*vg.Centimeter }
 
 func (f *Figure) words(b *bytes.Buffer) {
 	if f.legend == nil {

@@ -78,18 +78,11 @@ func (s Shown) curve(colour color.NRGBA) *marked {
 	return m
 }
 
-// ribbon fills what lies between low and high.
-func ribbon(colour color.Color, x, low, high []float64) *plotter.Polygon {
-	back := xys(x, high)
-	slices.Reverse(back)
-	return newFill(colour, append(xys(x, low), back...)...)
-}
-
 // addCalibrated adds the region of the curves of calibrated predictions.
 func (s Shown) addCalibrated(p *chart, legend *keys) {
 	if c := s.Reliability.Curve; len(c.CalibratedLow) > 1 {
-		region := ribbon(shade, c.At, c.CalibratedLow, c.CalibratedHigh)
-		p.Add(region)
+		region, parts := band(shade, grey, xys(c.At, c.CalibratedLow), xys(c.At, c.CalibratedHigh))
+		p.Add(parts...)
 		legend.add("95 % of the curves of calibrated predictions", region)
 	}
 }
@@ -100,9 +93,9 @@ func (s Shown) addBins(p *chart, colour color.NRGBA, legend *keys) {
 	var dots plotter.XYs
 	m := &marked{name: s.Name}
 	if len(c.Low) > 1 {
-		band := ribbon(faint(colour), c.At, c.Low, c.High)
-		m.add(band)
-		legend.add("95 % interval of the curve", band)
+		area, parts := band(faint(colour), colour, xys(c.At, c.Low), xys(c.At, c.High))
+		m.add(parts...)
+		legend.add("95 % interval of the curve", area)
 	}
 	for _, b := range s.Reliability.Bins {
 		dots = append(dots, plotter.XY{X: b.Confidence, Y: b.Frequency})

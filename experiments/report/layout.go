@@ -74,16 +74,13 @@ func (f *Figure) layout(width vg.Length) *layout {
 	return l
 }
 
-// higher is by how much a panel of a card is higher than wide so that its plot is a square: title and axis take more above and below.
-const higher = vg.Length(20)
-
-// card is a layout of one size: words, and below them squares that fill what is left.
+// card is a layout of one size: words, and below them panels that fill what is left.
 func (l *layout) card() *layout {
 	room := cardWidth - 2*margin
 	l.above, l.legend, l.size = l.headline.height(room), flow(l.Figure.legend, room), vg.Point{X: cardWidth, Y: cardHeight}
 	l.cell.Y = max(cardCell/2, cardHeight-2*margin-l.above-heightOf(l.legend))
 	n := vg.Length(l.columns)
-	l.cell.X = min((room-(n-1)*gap)/n, l.cell.Y-higher)
+	l.cell.X = min((room-(n-1)*gap)/n, 1.6*l.cell.Y)
 	l.left = margin + (room-n*(l.cell.X+gap)+gap)/2
 	l.fold()
 	return l
@@ -130,5 +127,11 @@ func (l *layout) places(page draw.Canvas, columns int) []draw.Canvas {
 	for i, p := range l.plots { // a title has the room that the names of the axes leave, and these stand amid their axis
 		p.wrap(aligned[i].Size().X, p.DataCanvas(aligned[i]).Size())
 	}
-	return slices.Concat(plot.Align(grid, tiles, page)...)[:len(l.plots)]
+	all := slices.Concat(plot.Align(grid, tiles, page)...)[:len(l.plots)]
+	for i, p := range l.plots {
+		if room := p.DataCanvas(all[i]).Size(); p.square && room.X > room.Y {
+			all[i].Max.X -= room.X - room.Y
+		}
+	}
+	return all
 }

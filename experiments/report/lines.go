@@ -193,14 +193,14 @@ func (panel LinePanel) series(s Series) (*marked, *key) {
 	}
 	colour, _ := s.look()
 	if len(low) > 1 {
-		slices.Reverse(high)
-		m.add(newFill(faint(colour), append(low, high...)...))
+		_, parts := band(faint(colour), colour, low, high)
+		m.add(parts...)
 	}
 	if len(bars.XYs) > 0 {
 		m.add(bars.plotter(colour))
 	}
 	if len(seeds) > 0 {
-		m.add(newDots(faded(colour), vg.Points(1.3), seeds...))
+		m.add(newDots(colour, vg.Points(1.3), seeds...))
 	}
 	line, marks := s.lineOf(points)
 	var shown []plot.Thumbnailer

@@ -13,10 +13,14 @@ type LossCurve struct {
 	Kept             float64   // the epoch whose weights are kept
 }
 
-// Losses draws learning curves, a panel for each stage, a dot at the epoch that is kept; nil where there are none.
+// Losses draws learning curves, a panel for each stage whose loss moves by what an axis shows, a dot at the epoch that is kept; nil
+// where there are none.
 func Losses(curves []LossCurve) *Figure {
 	var panels []LinePanel
 	for _, c := range curves {
+		if low, high := slices.Min(c.Loss), slices.Max(c.Loss); high-low < 1e-4*math.Abs(high) {
+			continue
+		}
 		panel := LinePanel{Title: c.Name, X: "epoch or iteration", Y: "loss, nats a row", Apart: true}
 		panel.Series = append(panel.Series, Series{Name: "training", Kind: Prediction, X: c.Epochs, Mean: c.Loss})
 		judged := c.Loss

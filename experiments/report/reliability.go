@@ -11,17 +11,10 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Reliability draws one diagram as [Diagrams] does, in a square of its own.
-func Reliability(title string, c *metrics.Curve) *Figure {
-	f := Diagrams([]Diagram{{title, c}})
-	f.cell = vg.Point{X: 11 * vg.Centimeter, Y: 12 * vg.Centimeter}
-	return f
-}
-
 // newSquare is a plot of a frequency against confidence, both from 0 to 1.
 func newSquare(title, frequency string) *chart {
 	p := newPlot()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "confidence", frequency
+	p.square, p.Title.Text, p.X.Label.Text, p.Y.Label.Text = true, title, "confidence", frequency
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 	p.X.Tick.Marker, p.Y.Tick.Marker = unitTicks, unitTicks
 	p.Add(newGridLines())

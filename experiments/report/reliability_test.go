@@ -63,7 +63,7 @@ func figures(t *testing.T) map[string]*Figure {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]*Figure{"reliability": Reliability("Top class", top), "ess-profile": ESSProfile("Local calibration along density", m.Local.ESSProfile(15))}
+	return map[string]*Figure{"reliability": Diagrams([]Diagram{{"Top class", top}}), "ess-profile": ESSProfile("Local calibration along density", m.Local.ESSProfile(15))}
 }
 
 func TestFiguresAreImages(t *testing.T) {
@@ -102,7 +102,7 @@ func TestSparseFigures(t *testing.T) {
 		Confidence: []float64{nan, 0.9}, Frequency: []float64{nan, 1},
 		Low: []float64{nan, 0.2}, High: []float64{nan, 1}, Count: []int{0, 1},
 	}
-	if _, err := Reliability("One row", one).Render("png"); err != nil {
+	if _, err := Diagrams([]Diagram{{"One row", one}}).Render("png"); err != nil {
 		t.Error(err)
 	}
 	if _, err := ESSProfile("No neighbours", metrics.Profile{LCE: []float64{.3}, At: []float64{0}, Count: []int{5}}).Render("svg"); err != nil {
@@ -110,7 +110,7 @@ func TestSparseFigures(t *testing.T) {
 	}
 	empty := &metrics.Curve{Confidence: []float64{nan}, Frequency: []float64{nan}, Low: []float64{nan}, High: []float64{nan}, Count: []int{0}}
 	for name, f := range map[string]*Figure{
-		"a profile of nothing": ESSProfile("Nothing", metrics.Profile{Count: []int{0}}), "a curve of nothing": Reliability("Nothing", empty),
+		"a profile of nothing": ESSProfile("Nothing", metrics.Profile{Count: []int{0}}), "a curve of nothing": Diagrams([]Diagram{{"Nothing", empty}}),
 		"a bar without end": Bars([]BarPanel{{Bars: []Bar{{Mean: math.Inf(1), Floor: nan}}}}),
 		"a point nowhere":   Lines([]LinePanel{{Series: []Series{{X: []float64{0, 1}, Mean: []float64{1, 2}, Low: []float64{0, 1}, High: []float64{2, math.Inf(1)}}}}}),
 	} {

@@ -2,8 +2,8 @@
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const text = cell => cell.textContent.trim();
-  // ".0053±.0007" is .0053, "−.0014" and "+2.3 %" are numbers too; a dash is none
-  const number = s => parseFloat(s.replace("−", "-").replace(/^\+/, ""));
+  // ".0053±.0007" is .0053, "−.0014", "+2.3 %" and "2,000" are numbers too; a dash is none
+  const number = s => parseFloat(s.replace("−", "-").replace(/^\+/, "").replaceAll(",", ""));
 
   const sort = (th, column) => {
     const table = th.closest("table"), up = th.getAttribute("aria-sort") !== "ascending";
@@ -53,7 +53,7 @@
   const csv = table => {
     const rows = all("tr", table).filter(row => !row.classList.contains("off") && !row.classList.contains("block"));
     const kinds = [...table.tHead.rows[0].cells].map((_, k) => split.find(([mark]) => rows.some(r => r.parentNode !== table.tHead && mark.test(text(r.cells[k])))));
-    const plain = s => /^[−+]?[.\d]/.test(s) ? s.replace("−", "-").replace(/^\+/, "").replace("†", "") : s;
+    const plain = s => /^[−+]?[.\d]/.test(s) ? s.replace("−", "-").replace(/^\+/, "").replace("†", "").replace(/,(?=\d{3}\b)/g, "") : s;
     return rows.map(row => {
       const head = row.parentNode === table.tHead;
       const block = row.parentNode.querySelector(".block"), cells = [...row.cells].flatMap((cell, k) => {

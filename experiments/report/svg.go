@@ -201,9 +201,6 @@ func (s *svg) FillString(f font.Face, at vg.Point, text string) {
 
 func (s *svg) DrawImage(vg.Rectangle, image.Image) { panic("report: a figure has no images") }
 
-// dark turns light and dark of a figure around and leaves its hues.
-const dark = "<style>@media screen and (prefers-color-scheme:dark){svg{filter:invert(1) hue-rotate(180deg)}}</style>\n"
-
 // element is the SVG as a part of a page.
 func (s *svg) element() []byte { return s.write("", "") }
 
@@ -211,7 +208,7 @@ func (s *svg) element() []byte { return s.write("", "") }
 func (s *svg) WriteTo(w io.Writer) (int64, error) {
 	style := ""
 	if s.scale == 1 {
-		style = dark
+		style = "<style>" + darkStyle("") + "</style>\n"
 	}
 	n, err := w.Write(s.write(` xmlns="http://www.w3.org/2000/svg"`, style))
 	return int64(n), err

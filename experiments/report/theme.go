@@ -2,10 +2,15 @@ package report
 
 import (
 	"errors"
+	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
+	"calibra/data"
+
+	"github.com/lucasb-eyer/go-colorful"
 	stdfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -20,14 +25,14 @@ import (
 // ours is the colour of the paper's calibrator in every figure, and the first of classes.
 var ours = color.NRGBA{0x0b, 0x4f, 0xa8, 0xff}
 
-// others are the colours beside ours, taken from the schemes of Tol and of Okabe and
-// Ito, two of them moved a little. Neighbours in this order, ours before the first, stay apart for colour-blind
-// readers too, on a page in the light and in the dark (theme_test.go), and so do all of the first seven.
+// others are the colours beside ours, near those of the schemes of Tol and of Okabe and Ito. Each has a contrast of 3 and more to the
+// page. Neighbours in this order, ours before the first, stay apart for colour-blind readers too, on a page in the light and in the
+// dark (theme_test.go), and so do all of the first seven.
 var others = []color.NRGBA{
-	{0x66, 0x66, 0x66, 0xff}, {0xca, 0x7e, 0xa6, 0xff}, {0x99, 0x99, 0x33, 0xff}, {0x66, 0x33, 0x22, 0xff},
-	{0x88, 0xcc, 0xee, 0xff}, {0x1b, 0xaa, 0x7c, 0xff}, {0xaa, 0x44, 0x99, 0xff}, {0x56, 0xb4, 0xe9, 0xff},
-	{0xd5, 0x5e, 0x00, 0xff}, {0x44, 0xaa, 0x99, 0xff}, {0x33, 0x22, 0x88, 0xff}, {0xbb, 0xcc, 0x33, 0xff},
-	{0x11, 0x77, 0x33, 0xff}, {0xdd, 0xaa, 0x33, 0xff}, {0xaa, 0xaa, 0xaa, 0xff}, {0xe6, 0x9f, 0x00, 0xff},
+	{0x66, 0x66, 0x66, 0xff}, {0xcc, 0x75, 0xa0, 0xff}, {0x8f, 0x97, 0x2c, 0xff}, {0x66, 0x33, 0x22, 0xff},
+	{0x3c, 0x93, 0xf1, 0xff}, {0x7b, 0x98, 0x7b, 0xff}, {0xaa, 0x44, 0x99, 0xff}, {0x5f, 0x9a, 0x9e, 0xff},
+	{0xd5, 0x5e, 0x00, 0xff}, {0x03, 0xa3, 0x8f, 0xff}, {0x33, 0x22, 0x88, 0xff}, {0x86, 0x98, 0x40, 0xff},
+	{0x11, 0x77, 0x33, 0xff}, {0xb3, 0x8b, 0x29, 0xff}, {0x91, 0x91, 0x91, 0xff}, {0xc3, 0x84, 0x30, 0xff},
 }
 
 // Colours is how many colours there are beside ours; a style of one more has the next mark too.
@@ -41,10 +46,56 @@ var glyphs = []draw.GlyphDrawer{
 var (
 	ink   = color.NRGBA{0x22, 0x22, 0x22, 0xff}
 	grey  = color.NRGBA{0x80, 0x80, 0x80, 0xff}
-	shade = color.NRGBA{0xc4, 0xc4, 0xc4, 0xff} // what stands behind points
+	muted = color.NRGBA{0x7b, 0x91, 0xa8, 0xff} // bars beside ours
+	shade = color.NRGBA{0xc4, 0xc4, 0xc4, 0xff} // of what has an edge
 	pale  = color.NRGBA{0xe4, 0xe4, 0xe4, 0xff} // the grid
-	muted = color.NRGBA{0x9f, 0xb3, 0xc8, 0xff} // bars beside ours
+	white = color.NRGBA{0xff, 0xff, 0xff, 0xff} // the page
+	night = color.NRGBA{0x14, 0x19, 0x1f, 0xff} // the page in the dark, --page of report.css
 )
+
+// contrast is (L₁ + .05)/(L₂ + .05) of the relative luminances, the larger above (WCAG 2).
+func contrast(a, b color.NRGBA) float64 {
+	luminance := func(c color.NRGBA) float64 {
+		exact, _ := colorful.MakeColor(c)
+		r, g, b := exact.LinearRgb()
+		return .2126*r + .7152*g + .0722*b + .05
+	}
+	x, y := luminance(a), luminance(b)
+	return max(x, y) / min(x, y)
+}
+
+// dark is what a colour is in the dark: of the same hue, and as far from that page as it is from a white one.
+func dark(c color.NRGBA) (turned color.NRGBA) {
+	exact, _ := colorful.MakeColor(c)
+	hue, chroma, _ := exact.Hcl()
+	low, high := 0., 1.
+	for range 12 { // 2⁻¹² is less than a step of 8 bits
+		middle := (low + high) / 2
+		r, g, b := colorful.Hcl(hue, chroma, middle).Clamped().RGB255()
+		if turned = (color.NRGBA{r, g, b, c.A}); contrast(turned, night) < contrast(c, white) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return turned
+}
+
+// darkStyle turns the colours of figures below a selector to those of the dark.
+func darkStyle(below string) string {
+	all := append([]color.NRGBA{ink, grey, muted, shade, pale, white, ours}, others...)
+	for _, g := range gaps {
+		all = append(all, g.colour)
+	}
+	for _, a := range answers {
+		all = append(all, a.colour)
+	}
+	rules := data.Each(all, func(c color.NRGBA) string {
+		return fmt.Sprintf("%[3]s[fill=\"%[1]s\"]{fill:%[2]s}%[3]s[stroke=\"%[1]s\"]{stroke:%[2]s}", hex(c), hex(dark(c)), below)
+	})
+	slices.Sort(rules)
+	return "@media screen and (prefers-color-scheme:dark){" + strings.Join(slices.Compact(rules), "") + "}"
+}
 
 // look is the colour and the mark of a series.
 func look(style int, isOurs bool) (color.NRGBA, draw.GlyphDrawer) {
@@ -54,10 +105,18 @@ func look(style int, isOurs bool) (color.NRGBA, draw.GlyphDrawer) {
 	return others[style%len(others)], glyphs[style%len(glyphs)]
 }
 
-// faint is c as the fill of a band, one among many.
+// faint is c as the fill of a band, which has edges.
 func faint(c color.NRGBA) color.NRGBA {
 	c.A = 0x2a
 	return c
+}
+
+// band is what lies between two lines, and its edges.
+func band(fill, edge color.Color, low, high plotter.XYs) (area *plotter.Polygon, all []plot.Plotter) {
+	back := slices.Clone(high)
+	slices.Reverse(back)
+	area = newFill(fill, slices.Concat(low, back)...)
+	return area, []plot.Plotter{area, newLine(edge, vg.Points(.5), low...), newLine(edge, vg.Points(.5), high...)}
 }
 
 var dashes = []vg.Length{vg.Points(4), vg.Points(3)}
@@ -70,6 +129,7 @@ var dashed = [][]vg.Length{dashes, {vg.Points(1.5), vg.Points(1.5)}, {vg.Points(
 type chart struct {
 	*plot.Plot
 	title, x, y string
+	square      bool // of one scale on both axes
 	err         error
 }
 

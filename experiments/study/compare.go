@@ -26,7 +26,7 @@ var Compare = Study{
 	Name: compareName, Title: "Comparison of methods", Line: "methods side by side, and which of them differ by more than chance",
 	Grid:    always(each((*method.Catalog)(nil).Names()...)),
 	Vary:    []Field{{byMethod.Head, func(s run.Spec) string { return s.Method }}},
-	Views:   []View{Compared, forests, reliabilityDiagrams, intervalsTable, differencesTable},
+	Views:   []View{forests, Compared, reliabilityDiagrams, intervalsTable, differencesTable},
 	Judging: run.Judging{Replicates: 200, Redraws: 20},
 	Files:   []File{{"results.csv", writeValues}, {"metrics.json", writeSummary}},
 }

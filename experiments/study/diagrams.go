@@ -41,11 +41,11 @@ func reliabilityDiagrams(f *Findings) *report.Section {
 // portraits are what the classifier and the method of least NLL look like, and what the latter takes for what, of
 // the first seed; nil where that was not measured.
 func (f *Findings) portraits(s *subject) []*report.Section {
-	shown, classes := f.seen(s, s.best(sharedMetric(metrics.NLL)))
+	shown, names := f.seen(s, s.best(sharedMetric(metrics.NLL)))
 	if shown == nil {
 		return nil
 	}
-	sections, on := report.Portraits(shown, classes), fmt.Sprintf(" On %s, of the first seed.", s.Title())
+	sections, on := report.Portraits(shown, names), fmt.Sprintf(" On %s, of the first seed.", s.Title())
 	for _, section := range sections {
 		for _, d := range section.Figures {
 			d.Name, d.Caption = d.Name+"-"+s.slug(), d.Caption+on
@@ -58,14 +58,14 @@ func (f *Findings) portraits(s *subject) []*report.Section {
 }
 
 // seen are what the classifier and another row look like, of the first seed; nil where that was not measured.
-func (f *Findings) seen(s *subject, after *row) (shown []report.Shown, classes []string) {
+func (f *Findings) seen(s *subject, after *row) (shown []report.Shown, names report.Names) {
 	for _, r := range []*row{s.row(verdict.Classifier), after} {
 		if r == nil || len(r.results) == 0 || r.results[0].Reliability == nil || len(shown) > 0 && r.spec.Method == verdict.Classifier {
 			continue
 		}
-		shown, classes = append(shown, report.Shown{Name: r.name(), Portrait: r.results[0].Portrait}), r.results[0].ClassNames
+		shown, names = append(shown, report.Shown{Name: r.name(), Portrait: r.results[0].Portrait}), r.results[0].names()
 	}
-	return shown, classes
+	return shown, names
 }
 
 // card is that of the verdict of a comparison, with what it chooses or else the method of least NLL; nil where it is not known how that
@@ -80,11 +80,11 @@ func (f *Findings) card() *report.Drawing {
 	if at := slices.IndexFunc(s.rows, func(r *row) bool { return v.Say == verdict.Use && f.called(r) == v.Method }); at >= 0 {
 		after = s.rows[at]
 	}
-	shown, classes := f.seen(s, after)
+	shown, names := f.seen(s, after)
 	if shown == nil {
 		return nil
 	}
-	return report.NewCard(v, shown, report.Names{Classes: classes}, f.Shares[s.origin])
+	return report.NewCard(v, shown, names, f.Shares[s.origin])
 }
 
 // shiftNote names the shift that each data set was judged under.

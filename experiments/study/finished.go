@@ -198,7 +198,7 @@ func reliabilityTogether(f *Findings) *report.Section {
 		return report.Shown{Name: r.name(), Portrait: r.results[0].Portrait}
 	})
 	section := &report.Section{Title: "Reliability"}
-	for _, p := range report.Portraits(shown, s.results()[0].ClassNames) {
+	for _, p := range report.Portraits(shown, s.results()[0].names()) {
 		section.Figures, section.Tables = append(section.Figures, p.Figures...), append(section.Tables, p.Tables...)
 	}
 	return section

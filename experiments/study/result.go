@@ -12,6 +12,7 @@ import (
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 	"calibra/experiments/program"
+	"calibra/experiments/report"
 	"calibra/experiments/run"
 	"calibra/experiments/source"
 )
@@ -81,6 +82,7 @@ type Result struct {
 	// Portrait is what the predictions look like; empty where no intervals were asked for.
 	diagnosis.Portrait
 	ClassNames []string `json:"class_names,omitempty"`
+	GroupNames []string `json:"group_names,omitempty"`
 	Usage      []int    `json:"usage,omitempty"`  // test slots assigned to each codeword
 	Stages     []Stage  `json:"stages,omitempty"` // of methods trained in epochs
 	Time       float64  `json:"seconds"`          // the whole cell
@@ -215,10 +217,15 @@ func newResult(ctx context.Context, run *run.Run) (*Result, error) {
 		return nil, err
 	}
 	if p := o.Predictions; run.Spec.Judging.Replicates > 0 {
-		r.ClassNames = run.Source.Cal.Names.Classes
-		r.Portrait, err = diagnosis.NewPortrait(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Counting(), Soft: p.Soft}, rand.New(rand.NewPCG(run.Spec.Seed, 7)))
+		r.ClassNames, r.GroupNames = run.Source.Cal.Names.Classes, p.Groups.Names
+		r.Portrait, err = diagnosis.NewPortrait(p.LogProbs, p.Labels, metrics.Settings{Rows: p.Counting(), Soft: p.Soft, Groups: p.Groups.Of}, rand.New(rand.NewPCG(run.Spec.Seed, 7)))
 	}
 	return r, err
+}
+
+// names are those of its classes and groups.
+func (r *Result) names() report.Names {
+	return report.Names{Classes: r.ClassNames, Groups: r.GroupNames}
 }
 
 // lawOf is the law of a run's NLL less that of the classifier's own for the same rows.

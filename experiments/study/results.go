@@ -20,9 +20,9 @@ func resultColumns(known bool) []quantity {
 		return q
 	}
 	out := []quantity{
-		in(ownMetric(metrics.LCE), "own"), in(ownMetric(metrics.MLCE), "own"),
+		sharedMetric(metrics.NLL), in(ownMetric(metrics.LCE), "own"), in(ownMetric(metrics.MLCE), "own"),
 		in(sharedMetric(metrics.LCE), "shared"), in(sharedMetric(metrics.MLCE), "shared"),
-		sharedMetric(metrics.ECCE), sharedMetric(metrics.ECE), sharedMetric(metrics.Accuracy), sharedMetric(metrics.NLL),
+		sharedMetric(metrics.ECCE), sharedMetric(metrics.ECE), sharedMetric(metrics.Accuracy),
 	}
 	if known {
 		out = append(out, trueLCE, klToTruth)
