@@ -25,7 +25,7 @@ func TestFigures(t *testing.T) {
 	}{
 		{"fit", nil, []string{"reliability-top", "differences", "learning"}},
 		{"evaluate", []string{"evaluate", "--in", predictions, "--replicates", "0", "--redraws", "5"}, []string{"reliability-top", "ess-profile"}},
-		{"diagnose", []string{"diagnose", "--in", predictions, "--redraws", "19", "--out", at("diagnosis")}, []string{"map", "gaps", "reliability-top"}},
+		{"diagnose", []string{"diagnose", "--in", predictions, "--redraws", "19", "--out", at("diagnosis")}, []string{"map", "reliability-classes", "reliability-top"}},
 		{"compare", []string{"compare", "--in", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("compared")}, []string{"local", "global"}},
 		{"study", []string{"study", "main", "--data", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("study")}, nil},
 		{"theory", []string{"theory", "fast", "co-occurrence"}, []string{"co-occurrence-error", "co-occurrence-schur"}}, // the cheapest with figures

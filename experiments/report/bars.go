@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 	"strings"
@@ -44,13 +43,10 @@ type Bar struct {
 	Floor float64
 }
 
-// barWidth is what a bar takes along the axis, at least.
-const barWidth = 0.95 * vg.Centimeter
-
 // half is the half of a bar, 1 being the distance to the next.
 const half = .36
 
-// Bars draws the panels side by side: a bar a method with the values of its seeds, or
+// Bars draws the panels side by side: a bar a method, the first above, with the values of its seeds, or
 // their standard deviation where they are many, and a white-edged tick where noise alone
 // would put it.
 func Bars(panels []BarPanel) *Figure {
@@ -62,8 +58,7 @@ func Bars(panels []BarPanel) *Figure {
 			points.add(panel.Title, b.Name, b.Mean, b.SD, b.Floor, seeds)
 		}
 	}
-	width := max(8.5*vg.Centimeter, vg.Length(most)*barWidth)
-	return newGrid(data.Each(panels, BarPanel.plot), 2, width, 7*vg.Centimeter, nil, points)
+	return newGrid(data.Each(panels, BarPanel.plot), 2, 8.5*vg.Centimeter, lanes(most), nil, points)
 }
 
 // few reports whether the bar shows its seeds one by one.
@@ -85,61 +80,50 @@ func (b Bar) Reach() float64 {
 }
 
 func (panel BarPanel) plot() *chart {
-	p := newPlot()
+	p := newLanes(data.Each(panel.Bars, func(b Bar) string { return b.Name }))
 	p.Title.Text = panel.Title
-	grid := newGridLines()
-	grid.Vertical.Width = 0
-	p.Add(grid)
-	var names []string
 	top, bottom := panel.Top, math.Inf(1)
-	for at, bar := range panel.Bars {
-		names = append(names, bar.Name)
-		if math.IsNaN(bar.Mean) {
-			continue
+	for i, bar := range panel.Bars {
+		if !math.IsNaN(bar.Mean) {
+			top, bottom = max(top, bar.Reach()), min(bottom, slices.Min(append([]float64{bar.Mean - bar.SD}, bar.Seeds...)))
+			p.Add(bar.at(float64(len(panel.Bars)-i), panel.Marks))
 		}
-		top, bottom = max(top, bar.Reach()), min(bottom, slices.Min(append([]float64{bar.Mean - bar.SD}, bar.Seeds...)))
-		p.Add(bar.at(float64(at), panel.Marks))
 	}
-	p.X.Min, p.X.Max = -.7, float64(len(panel.Bars))-.3
-	p.X.Tick.Marker = namedTicks{names: names}
-	p.X.Tick.Length = 0
-	p.Y.Min, p.Y.Max = 0, max(top*1.06, 1e-9)
+	p.X.Min, p.X.Max = 0, max(top*1.06, 1e-9)
 	if panel.Marks == DotsFromLeast && bottom <= top {
 		edge := max(0.08*(top-bottom), 1e-9)
-		p.Y.Min, p.Y.Max = bottom-edge, top+edge
+		p.X.Min, p.X.Max = bottom-edge, top+edge
 	}
 	return p
 }
 
-// at draws the bar around x.
-func (b Bar) at(x float64, marks BarMarks) *marked {
+// at draws the bar around y.
+func (b Bar) at(y float64, marks BarMarks) *marked {
 	m := &marked{name: b.Name}
 	colour := muted
 	if b.Winner {
 		colour = ours
 	}
 	if marks == DotsFromLeast {
-		m.add(newDots(colour, vg.Points(5), plotter.XY{X: x, Y: b.Mean}))
+		m.add(newDots(colour, vg.Points(5), plotter.XY{X: b.Mean, Y: y}))
 	} else {
-		m.add(newBox(colour, x-half, x+half, 0, b.Mean))
-		m.label(x, b.Mean/2, b.text())
+		m.add(newBox(colour, 0, b.Mean, y-half, y+half))
+		m.label(b.Mean/2, y, b.text())
 	}
+	rimmed := func(ends ...plotter.XY) { m.add(newLine(white, 3.4, ends...), newLine(ink, 1.6, ends...)) }
 	switch {
 	case b.few():
-		for i, y := range b.Seeds { // side by side, so that equal ones show
-			at := plotter.XY{X: x + half*1.4*((float64(i)+.5)/float64(len(b.Seeds))-.5), Y: y}
-			m.add(newDots(color.White, vg.Points(2.4), at), newDots(ink, vg.Points(1.6), at))
+		for i, x := range b.Seeds { // below each other, so that equal ones show
+			at := plotter.XY{X: x, Y: y + half*1.4*((float64(i)+.5)/float64(len(b.Seeds))-.5)}
+			m.add(newDots(white, vg.Points(2.4), at), newDots(ink, vg.Points(1.6), at))
 		}
 	case b.SD > 0:
-		var spread interval
-		spread.add(x, b.Mean, b.Mean-min(b.SD, b.Mean), b.Mean+b.SD)
-		m.add(spread.plotter(ink))
+		rimmed(plotter.XY{X: b.Mean - min(b.SD, b.Mean), Y: y}, plotter.XY{X: b.Mean + b.SD, Y: y})
 	}
 	if !math.IsNaN(b.Floor) {
-		ends := []plotter.XY{{X: x - half, Y: b.Floor}, {X: x + half, Y: b.Floor}}
-		m.add(newLine(color.White, vg.Points(3.4), ends...), newLine(ink, vg.Points(1.6), ends...))
+		rimmed(plotter.XY{X: b.Floor, Y: y - half}, plotter.XY{X: b.Floor, Y: y + half})
 	}
-	m.label(x, b.Mean, b.text())
+	m.label(b.Mean, y, b.text())
 	return m
 }
 

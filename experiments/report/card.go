@@ -243,7 +243,7 @@ func (h *headline) draw(c draw.Canvas) {
 	middle := vg.Point{X: c.Min.X + signSize/2, Y: c.Max.Y - signSize/2}
 	c.DrawGlyph(draw.GlyphStyle{Color: h.colour, Radius: signSize / 2, Shape: draw.CircleGlyph{}}, middle)
 	sign := textStyle(titleSize)
-	sign.Color, sign.XAlign, sign.Font.Weight = color.White, draw.XCenter, stdfont.WeightBold
+	sign.Color, sign.XAlign, sign.Font.Weight = white, draw.XCenter, stdfont.WeightBold
 	c.FillText(sign, middle, h.sign)
 	all, styles := h.texts(c.Max.X - c.Min.X - signSize - 10)
 	y := c.Max.Y

@@ -48,9 +48,6 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Ver
 			"The gap is the predicted minus the observed frequency. Intervals hold for all gaps of this page at once, and p is adjusted for all of them. A region is called wrong if its interval does not hold 0: its gap is beyond “detectable”.",
 			Tables: []*Table{regionTable(d, "Regions of the latent space", d.Regions, savesColumn, nearestColumn)}})
 	}
-	if drawing := gapDrawing(d); drawing != nil {
-		sections = append(sections, &Section{Title: "Gaps", Figures: []*Drawing{drawing}})
-	}
 	if m != nil {
 		portrait[1].Figures = append(portrait[1].Figures, regionDrawing(d, m)...)
 	}

@@ -5,9 +5,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"strings"
 
-	"calibra/data"
 	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 
@@ -136,49 +134,6 @@ func regionDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) []*Drawing {
 		Caption: "How often the top class is right, against its probability, in each region of the table. Grey bars are the shares of its rows."}}
 }
 
-// gapDrawing draws the gaps of all that is judged, with their intervals, the wrong ones first, of many those of least p; nil where nothing is.
-func gapDrawing(d *diagnosis.Diagnosis) *Drawing {
-	const most = 12 // of a kind
-	var plots []*chart
-	longest := 0
-	points := points{head: []string{"of", "where", "class", "gap", "low", "high", "p", "rows"}}
-	for _, part := range []struct {
-		name    string
-		regions []diagnosis.Region
-	}{{"Regions", d.Regions}, {"Classes", d.Classes}, {"Confidence", d.Confidence}, {"Groups", d.Groups}} {
-		order := data.UpTo(len(part.regions))
-		if part.name != "Confidence" { // whose order is that of the tenths
-			slices.SortStableFunc(order, func(a, b int) int { return part.regions[a].Compare(&part.regions[b]) })
-		}
-		lines := data.Each(order[:min(most, len(order))], func(k int) dotLine {
-			r := part.regions[k]
-			name := lineName(part.name, d, r)
-			if part.name == "Regions" { // as the table numbers them
-				name = fmt.Sprintf("region %d", k+1)
-			}
-			return dotLine{name: clippedName(name), at: r.Gap, low: r.Low, high: r.High, ours: r.BeyondChance, says: fmt.Sprintf("%s: %s (%s to %s)", r.Describe, gapText(r.Gap), gapText(r.Low), gapText(r.High))}
-		})
-		if lines == nil {
-			continue
-		}
-		for _, r := range part.regions {
-			points.add(part.name, r.Describe, ClassOf(d, r), r.Gap, r.Low, r.High, r.P, r.Size)
-		}
-		longest = max(longest, len(lines))
-		p := dotLines(lines)
-		p.Title.Text, p.X.Label.Text = part.name, "confidence minus frequency"
-		if len(order) > most {
-			p.Title.Text += fmt.Sprintf(", %d of %d shown", most, len(order))
-		}
-		plots = append(plots, p)
-	}
-	if plots == nil {
-		return nil
-	}
-	f := newGrid(plots, 2, 8.5*vg.Centimeter, vg.Length(longest+4)*0.55*vg.Centimeter, nil, points)
-	return &Drawing{Name: "gaps", Figure: f, Caption: "The predicted minus the observed frequency, with intervals that hold for all gaps at once; gaps beyond chance are blue. Of more than 12 those of least p are shown, the wrong ones first."}
-}
-
 // longestName is how many letters an axis has room for.
 const longestName = 14
 
@@ -189,12 +144,4 @@ func clippedName(name string) string {
 		return string(runes[:longestName-end-1]) + "…" + string(runes[len(runes)-end:])
 	}
 	return name
-}
-
-// lineName is what a line of gaps is called.
-func lineName(part string, d *diagnosis.Diagnosis, r diagnosis.Region) string {
-	if part == "Classes" {
-		return "class " + ClassOf(d, r)
-	}
-	return strings.TrimPrefix(r.Describe, "confidence ")
 }

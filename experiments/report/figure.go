@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"image/color"
 	"image/png"
 	"io"
 	"math"
@@ -129,7 +128,7 @@ func (style Style) Render(f *Figure, format string) ([]byte, error) {
 	}
 	if style.Column == 0 && format != "png" {
 		// an SVG has no ground of its own, and black letters are lost on a dark one; a PNG is white
-		page.FillPolygon(color.White, corners(page.Rectangle))
+		page.FillPolygon(white, corners(page.Rectangle))
 	}
 	l.draw(page)
 	var out bytes.Buffer

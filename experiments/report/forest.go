@@ -21,6 +21,7 @@ import (
 func Forest(v *verdict.Verdict, title string) *Figure {
 	var plots []*chart
 	points := points{head: []string{"panel", "method", "difference", "low", "high", "p"}}
+	titles := data.Each(v.Methods, func(j *verdict.Judged) string { return j.Title })
 	lowest := v.Methods[0].Title
 	if utf8.RuneCountInString(lowest) > longName { // and would be cut off
 		lowest = "the lowest"
@@ -32,33 +33,35 @@ func Forest(v *verdict.Verdict, title string) *Figure {
 		{"NLL minus that of " + lowest, func(j *verdict.Judged) *verdict.Difference { return j.ToLowest }},
 		{"share of wrong rows minus that of " + lowest, func(j *verdict.Judged) *verdict.Difference { return j.ErrorsToLowest }},
 	} {
-		var lines []dotLine
-		known := false
+		p, known := newLanes(titles), false
 		for i, j := range v.Methods {
-			line := dotLine{name: j.Title, ours: i == 0}
-			if d := panel.of(j); d != nil {
-				known = true
-				line.at, line.low, line.high = d.Value, d.Low, d.High
-				points.add(panel.x, j.Title, d.Value, d.Low, d.High, d.P)
-				line.says = fmt.Sprintf("%s: %s%v", j.Title, map[bool]string{true: "+"}[d.Value > 0], d)
-			} else if i > 0 {
-				line.at = math.NaN()
-			} else {
-				line.says = j.Title + ", the lowest NLL"
+			d, colour := panel.of(j), others[0]
+			if i == 0 {
+				d, colour = &verdict.Difference{Low: math.NaN()}, ours
+			} else if d == nil {
+				continue
 			}
-			lines = append(lines, line)
+			says := j.Title + ", the lowest NLL"
+			if i > 0 {
+				known = true
+				points.add(panel.x, j.Title, d.Value, d.Low, d.High, d.P)
+				says = fmt.Sprintf("%s: %s%v", j.Title, map[bool]string{true: "+"}[d.Value > 0], d)
+			}
+			m := &marked{name: j.Title}
+			m.interval(colour, draw.CircleGlyph{}, float64(len(titles)-i), dot{d.Value, d.Low, d.High, false, says})
+			p.Add(m)
 		}
 		if !known {
 			continue
 		}
-		p := dotLines(lines)
+		p.aroundZero()
 		p.Title.Text, p.X.Label.Text = title, panel.x
 		plots = append(plots, p)
 	}
 	if plots == nil {
 		return nil
 	}
-	return newGrid(plots, 2, 9*vg.Centimeter, vg.Length(len(v.Methods)+4)*0.55*vg.Centimeter, nil, points)
+	return newGrid(plots, 2, 9*vg.Centimeter, lanes(len(titles)), nil, points)
 }
 
 // longName is how long the name of a method may be to stand below an axis.
@@ -74,21 +77,17 @@ func (c *chart) aroundZero() {
 	c.X.Min, c.X.Max = c.X.Min-edge, c.X.Max+edge
 }
 
-// dotLine is a dot with its interval on a line of its own; a NaN at leaves the line empty.
-type dotLine struct {
-	name          string
-	at, low, high float64 // NaN ends of equal predictions
-	ours          bool    // in the colour of what the figure is about
-	says          string
-}
+// lanes is the height of a plot of so many lines.
+func lanes(n int) vg.Length { return vg.Length(n+4) * 0.55 * vg.Centimeter }
 
 // newLanes is a plot with a line for each name, the first above; line i is at height len(names) − i.
 func newLanes(names []string) *chart {
 	p := newPlot()
 	p.Add(newGridLines())
 	var ticks plot.ConstantTicks
-	for i, name := range names {
-		ticks = append(ticks, plot.Tick{Value: float64(len(names) - i), Label: name})
+	const most = 32 // that a column has room for
+	for i := 0; i < len(names); i += (len(names) + most - 1) / most {
+		ticks = append(ticks, plot.Tick{Value: float64(len(names) - i), Label: names[i]})
 	}
 	p.Y.Tick.Marker, p.X.Tick.Marker = ticks, spacedTicks{}
 	p.Y.Min, p.Y.Max = 0.5, float64(len(names))+0.5
@@ -116,49 +115,30 @@ func (c *chart) addDotted(all []dotted, legend *keys) {
 	for k, s := range all {
 		m := &marked{name: s.name}
 		colour, _ := look(k, s.ours)
-		mark := func(at plotter.XY) *plotter.Scatter {
-			dot := newDots(colour, vg.Points(3.2), at)
-			dot.Shape = s.shape
-			return dot
-		}
 		for i, d := range s.dots {
-			at := plotter.XY{X: d.at, Y: float64(len(s.dots)-i) + .6*(.5-(float64(k)+.5)/float64(len(all)))}
-			if !math.IsNaN(d.low) {
-				m.add(newLine(colour, vg.Points(1.2), plotter.XY{X: d.low, Y: at.Y}, plotter.XY{X: d.high, Y: at.Y}))
-			}
-			m.add(mark(at))
-			if d.hollow {
-				hollow = true
-				m.add(newDots(color.White, vg.Points(2), at))
-			}
-			m.label(at.X, at.Y, d.says)
+			hollow = hollow || d.hollow
+			m.interval(colour, s.shape, float64(len(s.dots)-i)+.6*(.5-(float64(k)+.5)/float64(len(all))), d)
 		}
 		c.Add(m)
-		legend.add(s.name, mark(plotter.XY{}))
+		sample := newDots(colour, vg.Points(3.2), plotter.XY{})
+		sample.Shape = s.shape
+		legend.add(s.name, sample)
 	}
 	if hollow {
-		edge, within := newDots(grey, vg.Points(3.2), plotter.XY{}), newDots(color.White, vg.Points(2), plotter.XY{})
-		legend.add("within chance", edge, within)
+		legend.add("within chance", newDots(grey, vg.Points(3.2), plotter.XY{}), newDots(white, vg.Points(2), plotter.XY{}))
 	}
 }
 
-// dotLines is a plot of the lines, the first above, about 0.
-func dotLines(lines []dotLine) *chart {
-	p := newLanes(data.Each(lines, func(l dotLine) string { return l.name }))
-	for i, l := range lines {
-		y := float64(len(lines) - i)
-		if math.IsNaN(l.at) {
-			continue
-		}
-		m := &marked{name: l.name}
-		colour, _ := look(0, l.ours)
-		if !math.IsNaN(l.low) {
-			m.add(newLine(colour, vg.Points(1.6), plotter.XY{X: l.low, Y: y}, plotter.XY{X: l.high, Y: y}))
-		}
-		m.add(newDots(colour, vg.Points(3.5), plotter.XY{X: l.at, Y: y}))
-		m.label(l.at, y, l.says)
-		p.Add(m)
+// interval draws a dot at height y, a line from its low to its high end.
+func (m *marked) interval(colour color.Color, shape draw.GlyphDrawer, y float64, d dot) {
+	at := plotter.XY{X: d.at, Y: y}
+	if !math.IsNaN(d.low) {
+		m.add(newLine(colour, vg.Points(1.4), plotter.XY{X: d.low, Y: y}, plotter.XY{X: d.high, Y: y}))
 	}
-	p.aroundZero()
-	return p
+	mark := newDots(colour, vg.Points(3.2), at)
+	mark.Shape = shape
+	if m.add(mark); d.hollow {
+		m.add(newDots(white, vg.Points(2), at))
+	}
+	m.label(at.X, y, d.says)
 }

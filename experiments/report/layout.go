@@ -89,7 +89,6 @@ func (l *layout) card() *layout {
 // fold breaks titles and names of axes into lines that the cell has room for; places breaks them once more.
 func (l *layout) fold() {
 	for _, p := range l.plots {
-		fitNames(p.Plot, l.cell.X)
 		p.wrap(l.cell.X, l.cell)
 	}
 }

@@ -154,8 +154,9 @@ func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
 // series puts a series on the panel's scales, with the text of each of its points; nil where it has none.
 func (panel LinePanel) series(s Series) (*marked, *key) {
 	m := &marked{name: s.Name}
+	colour, _ := s.look()
 	var points, seeds, low, high plotter.XYs // low and high are the edges of the band
-	var bars interval
+	var bars []plot.Plotter
 	for i, x := range s.X {
 		mean := s.Mean[i]
 		x, ok := panel.at(x, mean)
@@ -184,21 +185,18 @@ func (panel LinePanel) series(s Series) (*marked, *key) {
 			if !panel.LogY || s.Low[i] > 0 {
 				below = panel.height(s.Low[i])
 			}
-			bars.add(x, y, below, panel.height(s.High[i]))
+			bars = append(bars, newBar(colour, x, below, panel.height(s.High[i])))
 		}
 		m.label(x, y, says)
 	}
 	if points == nil {
 		return nil, nil
 	}
-	colour, _ := s.look()
 	if len(low) > 1 {
 		_, parts := band(faint(colour), colour, low, high)
 		m.add(parts...)
 	}
-	if len(bars.XYs) > 0 {
-		m.add(bars.plotter(colour))
-	}
+	m.add(bars...)
 	if len(seeds) > 0 {
 		m.add(newDots(colour, vg.Points(1.3), seeds...))
 	}
@@ -269,19 +267,4 @@ func (panel LinePanel) height(y float64) float64 {
 func faded(c color.NRGBA) color.NRGBA {
 	c.A = 0x88
 	return c
-}
-
-// interval is points with bars from Low to High.
-type interval struct {
-	plotter.XYs
-	plotter.YErrors
-}
-
-func (e *interval) add(x, y, low, high float64) {
-	e.XYs = append(e.XYs, plotter.XY{X: x, Y: y})
-	e.YErrors = append(e.YErrors, struct{ Low, High float64 }{y - low, high - y})
-}
-
-func (e interval) plotter(colour color.Color) *plotter.YErrorBars {
-	return &plotter.YErrorBars{XYs: e.XYs, YErrors: e.YErrors, CapWidth: vg.Points(4), LineStyle: draw.LineStyle{Color: colour, Width: vg.Points(0.9)}}
 }

@@ -28,16 +28,15 @@ func newDiagonal() *plotter.Line { return newDashes(plotter.XY{}, plotter.XY{X: 
 func reliabilityBins(c *metrics.Curve, colour color.NRGBA) *marked {
 	m := &marked{}
 	var points plotter.XYs
-	var bars interval
 	for k, n := range c.Count {
 		if n == 0 {
 			continue
 		}
 		points = append(points, plotter.XY{X: c.Confidence[k], Y: c.Frequency[k]})
-		bars.add(c.Confidence[k], c.Frequency[k], c.Low[k], c.High[k])
+		m.add(newBar(colour, c.Confidence[k], c.Low[k], c.High[k]))
 		m.label(c.Confidence[k], c.Frequency[k], fmt.Sprintf("confidence %.3f, frequency %.3f (%.3f – %.3f), %d predictions", c.Confidence[k], c.Frequency[k], c.Low[k], c.High[k], n))
 	}
-	m.add(newLine(faded(colour), vg.Points(1.2), points...), bars.plotter(colour), newDots(colour, vg.Points(2.2), points...))
+	m.add(newLine(faded(colour), vg.Points(1.2), points...), newDots(colour, vg.Points(2.2), points...))
 	return m
 }
 

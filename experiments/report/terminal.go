@@ -107,12 +107,12 @@ const sentence = 24
 // least is how narrow a column may become that is broken over lines, where its words are no longer.
 const least = 10
 
-// longest is the width of the longest word of a column, of one that is a sentence by itself the width that breaks it.
+// longest is the width of the longest word of a column.
 func (g *grid) longest(column int) int {
 	width := least
 	for _, row := range g.rows {
 		for word := range strings.FieldsSeq(joined.Replace(row[column].Text)) {
-			width = max(width, min(sentence, utf8.RuneCountInString(word)))
+			width = max(width, utf8.RuneCountInString(word))
 		}
 	}
 	return width
@@ -149,7 +149,7 @@ func (g *grid) write(out io.Writer, cells []Cell, styled bool) {
 	for _, j := range g.shown {
 		parts[j] = []string{cells[j].Text}
 		if g.heads[j].Wrap {
-			parts[j] = broken(cells[j].Text, g.widths[j])
+			parts[j] = strings.Split(Folded(cells[j].Text, g.widths[j]), "\n")
 		}
 		lines = max(lines, len(parts[j]))
 	}
@@ -175,17 +175,6 @@ func (g *grid) write(out io.Writer, cells []Cell, styled bool) {
 		}
 		fmt.Fprintln(out, strings.TrimRight(strings.Join(line, strings.Repeat(" ", besides)), " "))
 	}
-}
-
-// broken is text in lines of at most width, broken between words where it can be.
-func broken(text string, width int) []string {
-	var words []string
-	for _, word := range strings.Fields(text) {
-		for part := range slices.Chunk([]rune(word), width) {
-			words = append(words, string(part))
-		}
-	}
-	return strings.Split(Folded(strings.Join(words, " "), width), "\n")
 }
 
 // joined are words that stay on one line: "p = 0.05" and "95 %".

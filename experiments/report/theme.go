@@ -161,9 +161,6 @@ func check(part plot.Plotter) error {
 	case *plotter.Polygon:
 		_, err := plotter.CopyXYs(part.XYs[0])
 		return err
-	case *plotter.YErrorBars:
-		_, err := plotter.NewYErrorBars(part)
-		return err
 	case plotter.XYer:
 		if part.Len() == 0 {
 			return errNothing
@@ -181,6 +178,11 @@ func newLine(colour color.Color, width vg.Length, points ...plotter.XY) *plotter
 
 func newFill(colour color.Color, points ...plotter.XY) *plotter.Polygon {
 	return &plotter.Polygon{XYs: []plotter.XYs{points}, Color: colour}
+}
+
+// newBar is an interval above x.
+func newBar(colour color.Color, x, low, high float64) *plotter.Line {
+	return newLine(colour, vg.Points(0.9), plotter.XY{X: x, Y: low}, plotter.XY{X: x, Y: high})
 }
 
 // newDashes joins points by the dashes of what would be right.

@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Logarithmic axes hold log10 of their values: gonum/plot v0.17 places the label of
@@ -194,49 +192,6 @@ func (t placedTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
 	unname(ticks, 0.09*(high-low))
 	return ticks
-}
-
-// namedTicks puts names at 0, 1, 2, …, or at every so many of these.
-type namedTicks struct {
-	names []string
-	every int // 0 is all
-}
-
-func (n namedTicks) Ticks(float64, float64) (ticks []plot.Tick) {
-	for at := 0; at < len(n.names); at += max(1, n.every) {
-		ticks = append(ticks, plot.Tick{Value: float64(at), Label: n.names[at]})
-	}
-	return ticks
-}
-
-// widest is the width of the longest name.
-func (n namedTicks) widest() (width vg.Length) {
-	style := textStyle(letters)
-	for _, name := range n.names {
-		width = max(width, style.Width(name))
-	}
-	return width
-}
-
-// nameLine is what a name takes across its letters, with some white.
-const nameLine = vg.Length(11.5)
-
-// fitNames turns the names below a plot of this width with its axis, and leaves some out, so that none touches another.
-func fitNames(p *plot.Plot, width vg.Length) {
-	named, ok := p.X.Tick.Marker.(namedTicks)
-	if !ok {
-		return
-	}
-	const axis = vg.Length(45) // the numbers beside the plot, and what they are
-	step := (width - axis) / vg.Length(p.X.Max-p.X.Min)
-	label := &p.X.Tick.Label
-	label.Rotation, label.XAlign, label.YAlign, p.X.Padding, named.every = 0, draw.XCenter, draw.YTop, 0, 1
-	if named.widest()+4 > step {
-		named.every = max(1, int(math.Ceil(float64(nameLine/step))))
-		label.Rotation, label.XAlign, label.YAlign = math.Pi/2, draw.XRight, draw.YCenter
-		p.X.Padding = vg.Points(7) // gonum/plot lets rotated names reach into the plot
-	}
-	p.X.Tick.Marker = named
 }
 
 // unitTicks are the ends of the unit interval and its middle.
