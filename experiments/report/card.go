@@ -84,7 +84,7 @@ type Shares struct{ Calibration, Test []float64 }
 func NewCard(v *verdict.Verdict, shown []Shown, names Names, shares *Shares) *Drawing {
 	var legend keys
 	shifted := v.Cause == verdict.Shifted && shares != nil
-	if shifted {
+	if shifted || v.Say == verdict.CheckRows { // and what a method makes of such rows says nothing
 		shown = shown[:1]
 	}
 	points := points{head: []string{"part", "method", "x", "y", "low", "high", "rows"}}

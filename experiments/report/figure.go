@@ -29,7 +29,8 @@ type Figure struct {
 	points  points // what is drawn, as numbers
 	// headline stands above the plots of a figure by itself; nil for none.
 	headline *headline
-	err      error // why it cannot be drawn
+	says     string // what a screen reader reads in a file of it
+	err      error  // why it cannot be drawn
 }
 
 // points is the data of a figure: a table with a line for each mark.
@@ -111,6 +112,7 @@ func (style Style) Render(f *Figure, format string) ([]byte, error) {
 	switch format {
 	case "svg":
 		c := newSVG(w, h)
+		c.says = f.says
 		page.Canvas, file = c, c
 		if style.Column > 0 {
 			page.Canvas, c.scale = outlined{c}, scale

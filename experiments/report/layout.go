@@ -62,14 +62,13 @@ func (f *Figure) layout(width vg.Length) *layout {
 	rows := vg.Length((len(f.plots) + l.columns - 1) / l.columns)
 	l.left = margin + (room-across)/2
 	l.legend = flow(f.legend, across)
-	if high := (highest*width-heightOf(l.legend))/rows - gap; width > 0 && l.cell.Y > high {
-		l.cell.Y = max(high, flattest*l.cell.Y)
-	}
-	l.size = vg.Point{X: room + 2*margin, Y: rows*(l.cell.Y+gap) - gap + 2*margin + heightOf(l.legend)}
 	if f.headline != nil {
 		l.above = f.headline.height(room)
-		l.size.Y += l.above
 	}
+	if high := (highest*width-heightOf(l.legend)-l.above)/rows - gap; width > 0 && l.cell.Y > high {
+		l.cell.Y = max(high, flattest*l.cell.Y)
+	}
+	l.size = vg.Point{X: room + 2*margin, Y: rows*(l.cell.Y+gap) - gap + 2*margin + heightOf(l.legend) + l.above}
 	l.fold()
 	return l
 }

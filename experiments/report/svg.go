@@ -26,6 +26,7 @@ type svg struct {
 	out    bytes.Buffer
 	w, h   vg.Length
 	states []svgState
+	says   string  // in place of it, "" for nothing
 	scale  float64 // of the SVG to what is drawn; 1 on a screen, where it follows the reader's light or dark
 }
 
@@ -210,7 +211,10 @@ func (s *svg) WriteTo(w io.Writer) (int64, error) {
 	if s.scale == 1 {
 		style = "<style>" + darkStyle("") + "</style>\n"
 	}
-	n, err := w.Write(s.write(` xmlns="http://www.w3.org/2000/svg"`, style))
+	if title, rest, _ := strings.Cut(s.says, ". "); title != "" {
+		style = fmt.Sprintf("<title>%s</title><desc>%s</desc>\n", html.EscapeString(title), html.EscapeString(rest)) + style
+	}
+	n, err := w.Write(s.write(` xmlns="http://www.w3.org/2000/svg" role="img"`, style))
 	return int64(n), err
 }
 

@@ -182,11 +182,16 @@ var joined = strings.NewReplacer("p = ", "p\x00=\x00", "p ≤ ", "p\x00≤\x00",
 
 // Folded is text in lines of at most width, broken between words alone: a path stays whole.
 func Folded(text string, width int) string {
+	return folded(text, func(line string) bool { return utf8.RuneCountInString(line) <= width })
+}
+
+// folded is text in lines that fit, broken between words.
+func folded(text string, fits func(line string) bool) string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(joined.Replace(text)) {
+	for word := range strings.FieldsSeq(joined.Replace(text)) {
 		word = strings.ReplaceAll(word, "\x00", " ")
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+		if line != "" && !fits(line+" "+word) {
 			lines, line = append(lines, line), ""
 		}
 		line = strings.TrimSpace(line + " " + word)

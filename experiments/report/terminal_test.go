@@ -8,6 +8,20 @@ import (
 	"calibra/experiments/metrics"
 )
 
+// TestNoWordIsBroken: where words are longer than their column has room for, in 60 letters too, each stays whole.
+func TestNoWordIsBroken(t *testing.T) {
+	path := "runs/" + strings.Repeat("a-long-name/", 5) + "report.html"
+	list := &Table{Labels: []string{"where"}, Values: []Head{{Text: "NLL"}, {Text: "what", Wrap: true}}}
+	list.Add("", Row{Labels: []string{"intersections of misunderstandings"}, Cells: Texts("0.123", "wrote "+path+" of an uncharacteristically long name")})
+	var text bytes.Buffer
+	Screen{Width: 60}.Write(&text, Part{Table: list})
+	for _, word := range []string{"intersections", "misunderstandings", path, "uncharacteristically"} {
+		if !strings.Contains(text.String(), word) {
+			t.Errorf("%q is broken:\n%s", word, text.String())
+		}
+	}
+}
+
 // TestFolded: a p and a share stay on one line with their numbers.
 func TestFolded(t *testing.T) {
 	if got, want := Folded("it lowers it (95 % .1 to .2, p = 0.06)", 30), "it lowers it (95 % .1 to .2,\np = 0.06)"; got != want {

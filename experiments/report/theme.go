@@ -254,19 +254,10 @@ func textStyle(size vg.Length) draw.TextStyle {
 	return style
 }
 
-// wrapped breaks text into lines no wider than width, where it has spaces.
+// wrapped breaks the lines of a text into such no wider than width, where they have spaces.
 func wrapped(text string, style draw.TextStyle, width vg.Length) string {
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		var now string
-		for word := range strings.FieldsSeq(line) {
-			if longer := strings.TrimSpace(now + " " + word); now == "" || style.Width(longer) <= width {
-				now = longer
-				continue
-			}
-			lines, now = append(lines, now), word
-		}
-		lines = append(lines, now)
-	}
+	lines := data.Each(strings.Split(text, "\n"), func(line string) string {
+		return folded(line, func(part string) bool { return style.Width(part) <= width })
+	})
 	return strings.Join(lines, "\n")
 }

@@ -61,9 +61,10 @@ func (e Export) Write(all []*Drawing) error {
 
 // Add adds the files of the figure to a folder below to.
 func (d *Drawing) Add(to *disk.Folder, below string, style Style) {
-	name := filepath.Join(below, d.Name)
+	name, figure := filepath.Join(below, d.Name), *d.Figure
+	figure.says = d.Caption
 	for _, format := range Formats {
-		image, err := style.Render(d.Figure, format)
+		image, err := style.Render(&figure, format)
 		to.Fail(err)
 		to.WriteBytes(name+"."+format, image)
 	}
