@@ -175,7 +175,7 @@ func (c *diagnoseCmd) page(in *judged, d *diagnosis.Diagnosis, v *verdict.Verdic
 	if err != nil {
 		return nil, err
 	}
-	page := report.Diagnosis("Where is it wrong? "+name, head, d, v, m, report.Portraits(seen, namesOfParts(in.Predictions)))
+	page := report.Diagnosis("Where is it wrong? "+name, head, d, v, m, report.Portraits(seen, in.names()))
 	page.Card = in.card(v, seen)
 	return page, nil
 }

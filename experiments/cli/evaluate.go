@@ -305,7 +305,7 @@ func (c *evaluateCmd) pictures(in *judged, r *metrics.Report, v *verdict.Verdict
 	if v != nil {
 		card = in.card(v, seen)
 	}
-	sections = report.Portraits(seen, namesOfParts(in.Predictions))
+	sections = report.Portraits(seen, in.names())
 	if !math.IsNaN(r.Values[metrics.LCE]) {
 		sections = append(sections, &report.Section{Title: "Local calibration", Figures: []*report.Drawing{{Name: "ess-profile",
 			Figure:  report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)),

@@ -470,7 +470,7 @@ func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
 		if err != nil {
 			return nil, err
 		}
-		doc.Sections = report.Portraits(shown, namesOfParts(run.Outcome.Predictions))
+		doc.Sections = report.Portraits(shown, report.Names{Classes: run.Source.Cal.Names.Classes, Groups: run.Outcome.Predictions.Groups.Names})
 	}
 	doc.Files = []string{"config.json", "model.safetensors"}
 	if run.Outcome != nil {
@@ -520,11 +520,6 @@ func portraits(all []said) ([]report.Shown, error) {
 		failed[k] = cmp.Or(one, other)
 	})
 	return shown, errors.Join(failed...)
-}
-
-// namesOfParts are those of the classes and groups of predictions.
-func namesOfParts(p *data.Predictions) report.Names {
-	return report.Names{Classes: p.ClassNames, Groups: p.Groups.Names}
 }
 
 // curveSection are the learning curves of a run; nil where no stage ran in epochs.

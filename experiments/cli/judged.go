@@ -375,7 +375,12 @@ func (j *judged) portraits() ([]report.Shown, error) {
 
 // card is that of a verdict on the predictions.
 func (j *judged) card(v *verdict.Verdict, seen []report.Shown) *report.Drawing {
-	return report.NewCard(v, seen, namesOfParts(j.Predictions), sharesOf(j.source))
+	return report.NewCard(v, seen, j.names(), sharesOf(j.source))
+}
+
+// names are those of their classes and groups.
+func (j *judged) names() report.Names {
+	return report.Names{Classes: j.ClassNames, Groups: j.Groups.Names}
 }
 
 // counting is how the rows count and what their labels are.

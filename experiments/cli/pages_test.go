@@ -76,12 +76,13 @@ func TestLooksFindWhatIsWrong(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "faulty.html")
 	page := `<p style="color:#aaa">pale</p><pre style="overflow:auto;width:50px">a line that scrolls</pre>
 <svg width="50" height="20"><text y="15">beyond its figure</text><rect width="50" height="20" fill="#333"/><text x="2" y="16">dark</text></svg>
+<button style="outline:none" id="twice">unseen</button><i id="twice"></i>
 <p style="white-space:nowrap">` + strings.Repeat("far beyond the window ", 99) + `</p><img src="https://example.invalid/a.png"><script>undefinedFunction()</script>`
 	if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	wrong := strings.Join(lookAt(t, file, seen{Figures: 2}), "\n")
-	for _, want := range []string{"the verdict is undefined", "0 figures, not 2", "no text in its place", "'beyond its figure' lies on 'dark'", "P. has contrast 2.32: pale", "text. has contrast 1.66: dark",
+	for _, want := range []string{"the verdict is undefined", "an id is there twice", "BUTTON takes no focus that is seen: unseen", "0 figures, not 2", "no text in its place", "'beyond its figure' lies on 'dark'", "P. has contrast 2.32: pale", "text. has contrast 1.66: dark",
 		"PRE. scrolls sideways", "cut by its figure: beyond", "cut by the window: far", "the page is ", "it asks for https://example.invalid/a.png", "undefinedFunction"} {
 		if !strings.Contains(wrong, want) {
 			t.Errorf("nothing says %q in %s", want, wrong)
@@ -90,7 +91,7 @@ func TestLooksFindWhatIsWrong(t *testing.T) {
 }
 
 // TestPagesInBrowser opens every page that a command writes, in all looks: the verdict stands in the first 700 pixels, every figure
-// has a text in its place and fits the page, no text lies on another or is cut, words stand out from their ground by 4.5 at least,
+// has a text in its place and fits the page, the keyboard reaches all that can be pressed, no text lies on another or is cut, words stand out from their ground by 4.5 at least,
 // nothing but a table scrolls sideways, no script errs, and nothing is asked for. It takes more than 5 s, as commands write the
 // pages and a browser draws each.
 func TestPagesInBrowser(t *testing.T) {
@@ -204,6 +205,16 @@ const lookAtPage = `(want => {
   check(!want.winner || all("tr.winner").length > 0, "no winner is marked");
   check(all("figure svg").length >= want.figures, all("figure svg").length + " figures, not " + want.figures);
   for (const svg of all("svg")) check(svg.closest('[role="img"], [role="group"], [aria-hidden="true"], .legend')?.matches("[aria-label], [aria-hidden], .legend"), "a figure has no text in its place");
+
+  // What can be pressed or scrolled takes the keyboard's focus and shows it, and no anchor is there twice.
+  const ids = all("[id]").map(e => e.id);
+  check(new Set(ids).size === ids.length, "an id is there twice: " + ids);
+  if (!printed) for (const e of all("button, a[href], summary, pre[tabindex]")) if (e.checkVisibility()) {
+    e.focus();
+    check(document.activeElement === e && getComputedStyle(e).outlineStyle !== "none", e.tagName + " takes no focus that is seen: " + said(e));
+  }
+  document.activeElement.blur();
+  scrollTo(0, 0);
 
   // Only tables scroll sideways. A printed page is as wide as its paper: the test of prints holds that.
   const paper = 718, scrolls = e => /auto|scroll|hidden|clip/.test(getComputedStyle(e).overflowX);

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"image/color"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// answer is how a verdict's answer looks: each has a colour and a sign of its own.
+// answer is how a verdict's answer looks: each has a colour and a sign of its own, and the colours stay apart for colour-blind readers.
 type answer struct {
 	sign   string
 	colour color.NRGBA
@@ -26,10 +27,20 @@ type answer struct {
 
 var answers = map[verdict.Say]answer{
 	verdict.Use:        {"→", color.NRGBA{0x0b, 0x4f, 0xa8, 0xff}},
-	verdict.Leave:      {"=", color.NRGBA{0x11, 0x77, 0x33, 0xff}},
-	verdict.DoNotUse:   {"×", color.NRGBA{0xb2, 0x18, 0x2b, 0xff}},
+	verdict.Leave:      {"=", color.NRGBA{0x3d, 0x84, 0x0f, 0xff}},
+	verdict.DoNotUse:   {"×", color.NRGBA{0x60, 0x05, 0x26, 0xff}},
 	verdict.CannotTell: {"?", color.NRGBA{0x66, 0x66, 0x66, 0xff}},
-	verdict.CheckRows:  {"!", color.NRGBA{0x8a, 0x4b, 0x00, 0xff}},
+	verdict.CheckRows:  {"!", color.NRGBA{0x5e, 0x4f, 0x1f, 0xff}},
+}
+
+// signs are the colours of the answers on a page.
+func signs() (rules string) {
+	for _, say := range slices.Sorted(maps.Keys(answers)) {
+		c := answers[say].colour
+		rules += fmt.Sprintf(".%[1]s{background:%[2]s;color:#fff}@media screen and (prefers-color-scheme:dark){.%[1]s{background:%[3]s;color:%[4]s}}",
+			Statement{Say: say}.Class(), hex(c), hex(dark(c)), hex(night))
+	}
+	return rules
 }
 
 // Names are those of classes and groups, nil where they have none.

@@ -34,16 +34,13 @@ var gaps = []struct {
 // gapColour is grey within chance.
 func gapColour(r diagnosis.Region) color.NRGBA {
 	at := 2
-	switch {
-	case !r.BeyondChance:
-	case r.Gap > mapGap:
-		at = 0
-	case r.Gap > 0:
-		at = 1
-	case r.Gap < -mapGap:
-		at = 4
-	default:
-		at = 3
+	if r.BeyondChance {
+		if at = 1; r.Gap < 0 {
+			at = 3
+		}
+		if math.Abs(r.Gap) > mapGap {
+			at = 2*at - 2
+		}
 	}
 	return gaps[at].colour
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"unicode/utf8"
 
 	"calibra/data"
 	"calibra/experiments/verdict"
@@ -22,16 +21,12 @@ func Forest(v *verdict.Verdict, title string) *Figure {
 	var plots []*chart
 	points := points{head: []string{"panel", "method", "difference", "low", "high", "p"}}
 	titles := data.Each(v.Methods, func(j *verdict.Judged) string { return j.Title })
-	lowest := v.Methods[0].Title
-	if utf8.RuneCountInString(lowest) > longName { // and would be cut off
-		lowest = "the lowest"
-	}
 	for _, panel := range []struct {
 		x  string
 		of func(*verdict.Judged) *verdict.Difference
 	}{
-		{"NLL minus that of " + lowest, func(j *verdict.Judged) *verdict.Difference { return j.ToLowest }},
-		{"share of wrong rows minus that of " + lowest, func(j *verdict.Judged) *verdict.Difference { return j.ErrorsToLowest }},
+		{"NLL minus the lowest", func(j *verdict.Judged) *verdict.Difference { return j.ToLowest }},
+		{"share of wrong rows minus that at the lowest NLL", func(j *verdict.Judged) *verdict.Difference { return j.ErrorsToLowest }},
 	} {
 		p, known := newLanes(titles), false
 		for i, j := range v.Methods {
@@ -63,9 +58,6 @@ func Forest(v *verdict.Verdict, title string) *Figure {
 	}
 	return newGrid(plots, 2, 9*vg.Centimeter, lanes(len(titles)), nil, points)
 }
-
-// longName is how long the name of a method may be to stand below an axis.
-const longName = 8
 
 // aroundZero draws the line at 0 and gives the x axis room for it and for what was drawn.
 func (c *chart) aroundZero() {

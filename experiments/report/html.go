@@ -27,7 +27,7 @@ var script string
 const manyColumns = 12
 
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"style":    func() template.CSS { return template.CSS(style + darkStyle("figure ")) },
+	"style":    func() template.CSS { return template.CSS(style + signs() + darkStyle("figure ")) },
 	"script":   func() template.JS { return template.JS(script) },
 	"called":   Called,
 	"numbered": numbered,

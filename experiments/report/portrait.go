@@ -46,8 +46,11 @@ func beyondChance(all []Shown, names Names) *Section {
 			cells, beyond := Texts(metrics.Fixed(float64(g.Rows), 0)), false
 			for _, s := range all {
 				gap := of.find(s, g.Part)
-				beyond = beyond || gap.BeyondChance()
-				cells = append(cells, Texts(gapText(gap.Value), "± "+metrics.Fixed(gap.Chance, 3))...)
+				cell := Cell{Text: gapText(gap.Value)}
+				if gap.BeyondChance() {
+					cell.Mark, beyond = metrics.Best, true // in bold
+				}
+				cells = append(cells, cell, Cell{Text: "± " + metrics.Fixed(gap.Chance, 3)})
 			}
 			if !beyond {
 				continue
@@ -60,7 +63,7 @@ func beyondChance(all []Shown, names Names) *Section {
 	s := &Section{Title: "Where", Note: fmt.Sprintf("%d of %d gaps by predicted class and group are beyond chance.", found, parts)}
 	if found > 0 {
 		s.Tables = []*Table{t}
-		s.Note += fmt.Sprintf(" %d are shown. A gap is the confidence of the top class less its accuracy; 95 times in 100 all gaps of calibrated predictions together are within chance.", t.Len())
+		s.Note += fmt.Sprintf(" %d are shown. A gap is the confidence of the top class less its accuracy; 95 times in 100 all gaps of calibrated predictions together are within chance. Those beyond it are bold.", t.Len())
 	}
 	return s
 }

@@ -20,12 +20,15 @@ var visions = map[string][3][3]float64{
 }
 
 // TestColoursStayApart: by CIEDE2000, on whose scale 1 is about what an eye just notices, neighbours in the order of colours differ by 12
-// and more whatever the eye, in the light and in the dark, and so do all pairs of the first seven, and all colours of gaps on the map,
+// and more whatever the eye, in the light and in the dark, and so do all pairs of the first seven, all colours of gaps on the map, all of answers,
 // and each from the page.
 func TestColoursStayApart(t *testing.T) {
-	order, onMap := append([]color.NRGBA{ours}, others...), []color.NRGBA{}
+	order, onMap, said := append([]color.NRGBA{ours}, others...), []color.NRGBA{}, []color.NRGBA{}
 	for _, g := range gaps {
 		onMap = append(onMap, g.colour)
+	}
+	for _, a := range answers {
+		said = append(said, a.colour)
 	}
 	for eye, m := range visions {
 		seen := func(c color.NRGBA) colorful.Color {
@@ -40,7 +43,7 @@ func TestColoursStayApart(t *testing.T) {
 				t.Errorf("%s, %s: %v and %v are %.1f apart", eye, name, a, b, apart)
 			}
 		}
-		for _, all := range [][]color.NRGBA{order, onMap} {
+		for _, all := range [][]color.NRGBA{order, onMap, said} {
 			for i, a := range all {
 				for j, b := range all[:i] {
 					if j == i-1 || i < 7 {
