@@ -215,6 +215,7 @@ const lookAtPage = `(want => {
   }
   document.activeElement.blur();
   scrollTo(0, 0);
+  for (const e of all(".wide")) e.scrollLeft = 0;
 
   // Only tables scroll sideways. A printed page is as wide as its paper: the test of prints holds that.
   const paper = 718, scrolls = e => /auto|scroll|hidden|clip/.test(getComputedStyle(e).overflowX);

@@ -250,7 +250,7 @@ const useReport = `<script>
   check(seen('[data-series="TS"]') === 0 && seen('[data-series="NC"]') > 0, "TS is still seen");
   one('[data-copy="csv"]').click();
   await new Promise(r => setTimeout(r, 50));
-  check(copied.startsWith("data,Method,LCE own ↓,") && copied.includes(",VQ,") && !copied.includes(",TS,") && copied.trim().split("\n").length === 3, "csv: " + copied);
+  check(copied.startsWith("data,Method,NLL ↓,") && copied.includes(",VQ,") && !copied.includes(",TS,") && copied.trim().split("\n").length === 3, "csv: " + copied);
   ts.click();
   check(seen('tr[data-series="TS"]') === rows && seen('g[data-series="TS"]') === lines, "TS does not come back");
   one('[data-copy="latex"]').click();

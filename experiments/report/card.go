@@ -165,6 +165,7 @@ func (p parting) plot(names Names, shown []Shown, legend *keys) *chart {
 		})
 		series = append(series, dotted{s.Name, k == len(shown)-1, draw.CircleGlyph{}, dots})
 	}
+	c.X.Min, c.X.Max = -.01, .01 // at least, so that next to nothing looks so
 	c.addDotted(series, legend)
 	if c.Title.Text, c.X.Label.Text = p.title, "confidence − accuracy"; all > len(order) {
 		c.Title.Text += fmt.Sprintf(", %d of %d", len(order), all)

@@ -48,7 +48,8 @@ type Statement struct {
 	Title    string // what it is about; "" where there is but one
 	Lines    []string
 	Commands []string
-	Say      verdict.Say // "" where it is no verdict
+	Notes    []verdict.Note // that the command tells besides
+	Say      verdict.Say    // "" where it is no verdict
 }
 
 // Sign is that of the answer, "" where it is none.
@@ -78,5 +79,9 @@ type Fact struct{ Name, Value string }
 
 // Stated is a verdict as a page shows it.
 func Stated(v *verdict.Verdict) Statement {
-	return Statement{Title: v.Data, Lines: v.Text(), Commands: v.Commands, Say: v.Say}
+	s := Statement{Title: v.Data, Lines: v.Text(), Commands: v.Commands, Say: v.Say}
+	if v.Notes != nil {
+		s.Notes = *v.Notes
+	}
+	return s
 }
