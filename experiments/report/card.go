@@ -19,7 +19,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// answer is how a verdict's answer looks: each has a colour and a sign of its own, and the colours stay apart for colour-blind readers.
+// answer is how a verdict's answer looks: each has a colour and a sign of its own, and the colours stay apart for
+// colour-blind readers.
 type answer struct {
 	sign   string
 	colour color.NRGBA
@@ -37,8 +38,9 @@ var answers = map[verdict.Say]answer{
 func signs() (rules string) {
 	for _, say := range slices.Sorted(maps.Keys(answers)) {
 		c := answers[say].colour
-		rules += fmt.Sprintf(".%[1]s{background:%[2]s;color:#fff}@media screen and (prefers-color-scheme:dark){.%[1]s{background:%[3]s;color:%[4]s}}",
-			Statement{Say: say}.Class(), hex(c), hex(dark(c)), hex(night))
+		const rule = ".%[1]s{background:%[2]s;color:#fff}" +
+			"@media screen and (prefers-color-scheme:dark){.%[1]s{background:%[3]s;color:%[4]s}}"
+		rules += fmt.Sprintf(rule, Statement{Say: say}.Class(), hex(c), hex(dark(c)), hex(night))
 	}
 	return rules
 }
@@ -90,8 +92,9 @@ func (p parting) find(s Shown, part int) (found diagnosis.Gap) {
 // Shares are those of the classes among the calibration and the test rows.
 type Shares struct{ Calibration, Test []float64 }
 
-// NewCard says what the verdict says: in words, and by the predictions before and, where something was fitted, after. It shows their
-// reliability, and the gaps by predicted class and group or, where the classes changed, that before and their shares.
+// NewCard says what the verdict says: in words, and by the predictions before and, where something was fitted, after.
+// It shows their reliability, and the gaps by predicted class and group or, where the classes changed, that before and
+// their shares.
 func NewCard(v *verdict.Verdict, shown []Shown, names Names, shares *Shares) *Drawing {
 	var legend keys
 	shifted := v.Cause == verdict.Shifted && shares != nil

@@ -79,7 +79,7 @@ func mapDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) *Drawing {
 		for i := 0; i < d.Rows; i += (d.Rows + mapRows - 1) / mapRows {
 			rows = append(rows, within(middleOf(plane.At, []int{i})))
 		}
-		p.Add(newDots(faded(muted), vg.Points(0.8), rows...))
+		p.Add(newDots(shade, vg.Points(0.8), rows...))
 		told := &marked{}
 		for k, place := range slices.Concat(m.Places, m.Regions) {
 			at := within(middleOf(plane.At, place.Rows))

@@ -45,9 +45,6 @@ func Evaluation(from string, seed uint64, r *metrics.Report, v *verdict.Verdict,
 	if r.Sets != nil {
 		d.Show(coverageSection(r.Sets))
 	}
-	if r.Recovered != nil {
-		d.Sections = append(d.Sections, &Section{Title: "Recoverable loss", Tables: []*Table{RecoverableTable(r.Recovered)}})
-	}
 	if r.ByClass != nil {
 		d.Show(partsSection("Classes", "class", "How often each class is true and its mean probability; "+
 			"accuracy, confidence and NLL of the rows whose label it is.", r.ByClass))

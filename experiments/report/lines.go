@@ -262,9 +262,3 @@ func (panel LinePanel) height(y float64) float64 {
 	}
 	return y
 }
-
-// faded is c as one dot among many.
-func faded(c color.NRGBA) color.NRGBA {
-	c.A = 0x88
-	return c
-}

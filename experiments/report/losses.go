@@ -13,8 +13,8 @@ type LossCurve struct {
 	Kept             float64   // the epoch whose weights are kept
 }
 
-// Losses draws learning curves, a panel for each stage whose loss moves by what an axis shows, a dot at the epoch that is kept; nil
-// where there are none.
+// Losses draws learning curves, a panel for each stage whose loss moves by what an axis shows, a dot at the epoch that
+// is kept; nil where there are none.
 func Losses(curves []LossCurve) *Figure {
 	var panels []LinePanel
 	for _, c := range curves {

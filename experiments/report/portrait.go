@@ -16,8 +16,8 @@ type Shown struct {
 	Classes []*metrics.Curve // of each, nil where they are not known
 }
 
-// Portraits lists the gaps of several methods' predictions for the same rows, draws their reliability, and of the last, which is judged,
-// that of each class, and lists what it takes for what.
+// Portraits lists the gaps of several methods' predictions for the same rows, draws their reliability, and of the last,
+// which is judged, that of each class, and lists what it takes for what.
 func Portraits(all []Shown, names Names) []*Section {
 	sections := []*Section{beyondChance(all, names), {Title: "Reliability", Figures: []*Drawing{{Name: "reliability-top", Figure: isotonic(all),
 		Caption: "How often the top class is right, against its probability: the isotonic curve (CORP), the wider the more rows lie there, with the 95 % interval of each of its points, and bins of about as many rows each. Of calibrated predictions 95 % of the curves would lie in the grey region at each place. smECE is the smooth calibration error, a mean distance from the dashed line."}}}}
@@ -31,7 +31,8 @@ func Portraits(all []Shown, names Names) []*Section {
 	return sections
 }
 
-// beyondChance is a row for each predicted class and group whose gap is beyond chance in any of what is shown, the furthest beyond first.
+// beyondChance is a row for each predicted class and group whose gap is beyond chance in any of what is shown, the
+// furthest beyond first.
 func beyondChance(all []Shown, names Names) *Section {
 	const most = 12
 	t := &Table{Labels: []string{"where"}, Values: Heads("rows")}
@@ -63,7 +64,8 @@ func beyondChance(all []Shown, names Names) *Section {
 	s := &Section{Title: "Where", Note: fmt.Sprintf("%d of %d gaps by predicted class and group are beyond chance.", found, parts)}
 	if found > 0 {
 		s.Tables = []*Table{t}
-		s.Note += fmt.Sprintf(" %d are shown. A gap is the confidence of the top class less its accuracy; 95 times in 100 all gaps of calibrated predictions together are within chance. Those beyond it are bold.", t.Len())
+		s.Note += fmt.Sprintf(" %d are shown. A gap is the confidence of the top class less its accuracy; 95 times in "+
+			"100 all gaps of calibrated predictions together are within chance. Those beyond it are bold.", t.Len())
 	}
 	return s
 }
@@ -81,7 +83,9 @@ func (s Shown) classes(names Names) *Drawing {
 		return cmp.Compare(second, first)
 	})
 	shown := all[:min(most, len(all))]
-	return &Drawing{Name: "reliability-classes", Figure: Diagrams(shown), Caption: fmt.Sprintf("How often each class of %s is true, against its probability, in bins of one width; ECE is their mean gap, and grey bars are their shares of the rows. The worst first, %d of %d shown.", s.Name, len(shown), len(all))}
+	const caption = "How often each class of %s is true, against its probability, in bins of one width; ECE is their " +
+		"mean gap, and grey bars are their shares of the rows. The worst first, %d of %d shown."
+	return &Drawing{Name: "reliability-classes", Figure: Diagrams(shown), Caption: fmt.Sprintf(caption, s.Name, len(shown), len(all))}
 }
 
 // mistaken is a row for each of the largest confusions, those of most rows first.

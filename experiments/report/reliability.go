@@ -36,7 +36,7 @@ func reliabilityBins(c *metrics.Curve, colour color.NRGBA) *marked {
 		m.add(newBar(colour, c.Confidence[k], c.Low[k], c.High[k]))
 		m.label(c.Confidence[k], c.Frequency[k], fmt.Sprintf("confidence %.3f, frequency %.3f (%.3f – %.3f), %d predictions", c.Confidence[k], c.Frequency[k], c.Low[k], c.High[k], n))
 	}
-	m.add(newLine(faded(colour), vg.Points(1.2), points...), newDots(colour, vg.Points(2.2), points...))
+	m.add(newDots(colour, vg.Points(2.2), points...))
 	return m
 }
 

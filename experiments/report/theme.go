@@ -25,9 +25,9 @@ import (
 // ours is the colour of the paper's calibrator in every figure, and the first of classes.
 var ours = color.NRGBA{0x0b, 0x4f, 0xa8, 0xff}
 
-// others are the colours beside ours, near those of the schemes of Tol and of Okabe and Ito. Each has a contrast of 3 and more to the
-// page. Neighbours in this order, ours before the first, stay apart for colour-blind readers too, on a page in the light and in the
-// dark (theme_test.go), and so do all of the first seven.
+// others are the colours beside ours, near those of the schemes of Tol and of Okabe and Ito. Each has a contrast of 3
+// and more to the page. Neighbours in this order, ours before the first, stay apart for colour-blind readers too, on a
+// page in the light and in the dark (theme_test.go), and so do all of the first seven.
 var others = []color.NRGBA{
 	{0x66, 0x66, 0x66, 0xff}, {0xcc, 0x75, 0xa0, 0xff}, {0x8f, 0x97, 0x2c, 0xff}, {0x66, 0x33, 0x22, 0xff},
 	{0x3c, 0x93, 0xf1, 0xff}, {0x7b, 0x98, 0x7b, 0xff}, {0xaa, 0x44, 0x99, 0xff}, {0x5f, 0x9a, 0x9e, 0xff},
@@ -91,7 +91,8 @@ func darkStyle(below string) string {
 		all = append(all, a.colour)
 	}
 	rules := data.Each(all, func(c color.NRGBA) string {
-		return fmt.Sprintf("%[3]s[fill=\"%[1]s\"]{fill:%[2]s}%[3]s[stroke=\"%[1]s\"]{stroke:%[2]s}", hex(c), hex(dark(c)), below)
+		const rule = `%[3]s[fill="%[1]s"]{fill:%[2]s}%[3]s[stroke="%[1]s"]{stroke:%[2]s}`
+		return fmt.Sprintf(rule, hex(c), hex(dark(c)), below)
 	})
 	slices.Sort(rules)
 	return "@media screen and (prefers-color-scheme:dark){" + strings.Join(slices.Compact(rules), "") + "}"
