@@ -196,12 +196,14 @@ func addScores[F Float](sum, rest, a, logp []F) {
 		simd.DirichletPart(any(sum).([]float32), any(rest).([]float32), a, any(logp).([]float32), AlphaFloor)
 		return
 	}
-	c := len(sum)
+	c, doubles := len(sum), any(a).([]float64)
+	alpha, logGamma := make([]float64, c), make([]float64, c)
 	for i, l := range logp {
-		for j, v := range a[i*c : (i+1)*c] {
-			alpha := simd.Softplus64(float64(v)) + AlphaFloor
-			sum[j] += F(alpha)
-			rest[j] += F((alpha-1)*float64(l) - lgamma(alpha))
+		simd.SoftplusPlus64(alpha, doubles[i*c:(i+1)*c], AlphaFloor)
+		simd.Lgamma64(logGamma, alpha)
+		for j, v := range alpha {
+			sum[j] += F(v)
+			rest[j] += F((v-1)*float64(l) - logGamma[j])
 		}
 	}
 }
