@@ -285,7 +285,8 @@ func (d *design) logProbs(theta []float64) *mat.Dense {
 	return out
 }
 
-// learner is a design as a correction is learned from it, in float32. ψ and ℓ̃ of many rows are computed a block at a time.
+// learner is a design as a correction is learned from it, in float32. ψ and ℓ̃ of many rows are computed a block at
+// a time.
 type learner struct {
 	*design
 	psi, tilt                []float32 // of a block, or of all rows
@@ -301,8 +302,8 @@ func newLearner(d *design) *learner {
 	singles := func(n int) []float32 { return make([]float32, n) }
 	n, c, k := min(designRows, d.rows), d.classes, d.width*(d.classes+1)
 	return &learner{
-		design: d, scores: singles(n * c), p: singles(n * c), turn: singles(n), inverse: singles(n), logs: make([]float64, n),
-		weights: singles(k), slopes: singles(k),
+		design: d, scores: singles(n * c), p: singles(n * c), turn: singles(n), inverse: singles(n),
+		weights: singles(k), slopes: singles(k), logs: make([]float64, n),
 	}
 }
 

@@ -72,7 +72,7 @@ type coordinate struct {
 	trust  float64   // what |T| along it counts
 }
 
-// add adds so many coordinates with cuts at their quantiles, the k-th of which is value(k, i) at row i, and returns them.
+// add adds so many coordinates with cuts at their quantiles and returns them; the k-th is value(k, i) at row i.
 func (c *coordinates) add(count int, value func(k, i int) float64) []*coordinate {
 	added := make([]*coordinate, count)
 	work.Each(count, 1, func(k int) {
@@ -417,8 +417,8 @@ func (f *finder) factor(class int) float64 {
 	return onlyClass
 }
 
-// pieces are those found on some rows, which have coordinates by the features, each as the rows of all that meet its conditions
-// (N).
+// pieces are those found on the rows that have these coordinates by the features, each as the rows of all that meet its
+// conditions (N).
 func (x *exam) pieces(s *checked.Sample, features coordinates, rng *rand.Rand) (pieces [][]bool) {
 	c, on := &features, features.on
 	c.all = slices.Clone(c.all)
