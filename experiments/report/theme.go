@@ -117,7 +117,7 @@ func band(fill, edge color.Color, low, high plotter.XYs) (area *plotter.Polygon,
 	back := slices.Clone(high)
 	slices.Reverse(back)
 	area = newFill(fill, slices.Concat(low, back)...)
-	return area, []plot.Plotter{area, newLine(edge, vg.Points(.5), low...), newLine(edge, vg.Points(.5), high...)}
+	return area, []plot.Plotter{area, newLine(edge, vg.Points(.8), low...), newLine(edge, vg.Points(.8), high...)}
 }
 
 var dashes = []vg.Length{vg.Points(4), vg.Points(3)}
