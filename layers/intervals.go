@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"calibra/data"
+	"calibra/graph/work"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -32,11 +33,17 @@ func (t *Trained) Bounds(ctx context.Context, cal, x *data.Set, level float64) (
 	if err != nil {
 		return nil, nil, err
 	}
-	spread, err := t.Sandwich(ctx, cal, ridge)
+	spread, err := t.Sandwich(work.Span(ctx, "", 0, seenShare(cal, x)), cal, ridge)
 	if err != nil {
 		return nil, nil, err
 	}
-	return t.Intervals(ctx, spread, x, level)
+	return t.Intervals(work.Span(ctx, "", seenShare(cal, x), 1), spread, x, level)
+}
+
+// seenShare is which share of the time the two passes over the calibration rows take, beside the one over the rows that are bounded.
+func seenShare(cal, x *data.Set) float64 {
+	passes := float64(2 * cal.Len())
+	return passes / (passes + float64(x.Len()))
 }
 
 // BoundsOfStages are by [TwoStage] with the penalties of both fits. The base must be [Quantizing].
@@ -51,11 +58,11 @@ func (t *Trained) BoundsOfStages(ctx context.Context, cal, x *data.Set, level fl
 			return nil, nil, err
 		}
 	}
-	spread, err := t.TwoStage(ctx, cal, ridge, headRidge)
+	spread, err := t.TwoStage(work.Span(ctx, "", 0, seenShare(cal, x)), cal, ridge, headRidge)
 	if err != nil {
 		return nil, nil, err
 	}
-	return t.TwoStageIntervals(ctx, spread, x, level)
+	return t.TwoStageIntervals(work.Span(ctx, "", seenShare(cal, x), 1), spread, x, level)
 }
 
 // FewestEvents is how many calibration rows of a class, and of the others, the normal law of its logit needs. Of vector scaling fitted to

@@ -120,7 +120,7 @@ func NewSandwich(ctx context.Context, m Map, w *graph.Weights, rows Observed, s 
 
 // fill computes what x consists of.
 func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) error {
-	F, err := x.information(ctx, scores)
+	F, err := x.information(work.Span(ctx, "", 0, 0.5), scores)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (x *Sandwich) fill(ctx context.Context, scores *scored, rows Observed) erro
 	}
 	meat := estimate.NewMeat(estimate.Stage{Bread: x.bread, Ridge: x.ridge * rows.total()})
 	logits := estimate.NewForms(x.identify, &estimate.Full{Dense: x.bread})
-	err = scores.each(ctx, "the map's leverages", func(row int) {
+	err = scores.each(work.Span(ctx, "", 0.5, 1), "the map's leverages", func(row int) {
 		copy(meat.Add(rows.seen(row), rows.weight(row)), scores.own)
 		if x.ridge == 0 {
 			scores.logit(logits.Next(row), nil, rows.Labels[row])

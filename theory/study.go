@@ -31,6 +31,8 @@ type Study struct {
 	Name  string // as on the command line
 	Claim string // what it checks
 	Parts []Part // what it does, one after another
+
+	Seconds float64 // about what a quick run takes on one core; 0: as long as others
 }
 
 // Part adds rows and figures to the report of a study: questions that are put ([Ask]), or a run of one's own.

@@ -287,9 +287,7 @@ func (c *applyCmd) streamed(ctx context.Context, t *terminal, m saved) (bool, er
 	if err := s.Require(m.needs()...); err != nil {
 		return true, err
 	}
-	ctx, bar := t.steps(ctx, 0)
-	defer bar.clear()
-	j := &applied{stream: s, path: c.In, model: m, far: m.file.Profile.Watch(), sample: layers.NewSample(s.Rows), bar: bar, room: atOnce}
+	j := &applied{stream: s, path: c.In, model: m, far: m.file.Profile.Watch(), sample: layers.NewSample(s.Rows), room: atOnce}
 	return true, c.write(ctx, t, j)
 }
 
@@ -329,7 +327,6 @@ func (c *applyCmd) write(ctx context.Context, t *terminal, j *applied) error {
 		return err
 	}
 	err = disk.WriteNPZ(c.Out, slices.Concat(arrays, p.Beside(), embedded)...)
-	j.bar.clear()
 	if far := j.far.String(); far != "" {
 		t.warn("far", "warning: %s", far)
 	}
@@ -351,7 +348,6 @@ type applied struct {
 	far      *layers.Far
 	sample   *layers.Sample
 	labelled labelled
-	bar      *steps
 	room     int               // for rows, in bytes
 	first    *data.Predictions // of the first batch
 	embed    *data.Embedding   // of the rows as they are predicted; nil: they are read once more

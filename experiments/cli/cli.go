@@ -174,6 +174,9 @@ func runLine(ctx context.Context, methods *method.Catalog, args []string) error 
 	if err != nil {
 		return wrongFlags(err)
 	}
+	shown, stop := t.watch(ctx)
+	defer stop()
+	k.BindTo(shown, (*context.Context)(nil))
 	undo, err := trafficOf(k.Selected()).prepare()
 	if err != nil {
 		return err

@@ -82,7 +82,12 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 	if c.Methods == nil {
 		t.note("fitting %s; calibra methods --all lists %d more, and --methods names them", strings.Join(names, ", "), len(methods.List())-len(names))
 	}
-	if err := t.run(ctx, plan, c.Jobs); err != nil {
+	size, err := origin.Size(ctx, "")
+	if err != nil {
+		return err
+	}
+	step := t.divide(ctx, shared(plan.Seconds()), judging(size), placing(size, math.MaxInt), drawing(size))
+	if err := t.run(step(0, "fit"), plan, c.Jobs); err != nil {
 		return err
 	}
 	if err := useless(plan); err != nil {
@@ -92,14 +97,14 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 	findings.Doubts, findings.Notes = map[*source.Origin][]string{origin: c.doubts}, &t.said
 	if c.Folds == 0 { // else no rows of the file are calibration rows
 		findings.Inputs = map[*source.Origin]string{origin: quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()}
-		if err := c.shifted(ctx, t, methods, origin, findings); err != nil {
+		if err := c.shifted(step(1, "set methods beside the classifier"), t, methods, origin, findings); err != nil {
 			return err
 		}
-		if err := c.where(ctx, t, methods, origin, findings); err != nil {
+		if err := c.where(step(2, "find where the classifier is wrong"), methods, origin, findings); err != nil {
 			return err
 		}
 	}
-	page, err := writeFindings(ctx, findings, c.Out, figures, origin)
+	page, err := writeFindings(step(3, "write the page"), findings, c.Out, figures, origin)
 	if err != nil {
 		return err
 	}
@@ -117,7 +122,7 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *method.C
 	if problem == nil || err != nil || !rowcheck.ClassesDiffer(problem.Source.Cal, problem.Source.Test) {
 		return err
 	}
-	rows, err := unchanged(ctx, methods, problem.Source, c.In)
+	rows, err := unchanged(methods, problem.Source, c.In)
 	if err != nil {
 		return err
 	}
@@ -138,7 +143,7 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *method.C
 
 // where adds to findings where the classifier is wrong, as calibra diagnose says it of these test rows, if the verdict is to use a
 // method and the rows are of one features file.
-func (c *compareCmd) where(ctx context.Context, t *terminal, methods *method.Catalog, origin *source.Origin, findings *study.Findings) error {
+func (c *compareCmd) where(ctx context.Context, methods *method.Catalog, origin *source.Origin, findings *study.Findings) error {
 	problem, err := origin.Features(ctx)
 	if problem == nil || err != nil {
 		return err
@@ -147,7 +152,7 @@ func (c *compareCmd) where(ctx context.Context, t *terminal, methods *method.Cat
 	if verdicts == nil || verdicts[0].Say != verdict.Use || verdicts[0].Cause == verdict.Shifted {
 		return nil
 	}
-	d, err := place(ctx, t, methods, problem.Source, c.In, math.MaxInt)
+	d, err := place(ctx, methods, problem.Source, c.In, math.MaxInt)
 	findings.Where = map[*source.Origin]*diagnosis.Diagnosis{origin: d}
 	return err
 }
@@ -165,13 +170,10 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *method.
 	if err != nil {
 		return err
 	}
-	measuring, bar := t.steps(ctx, 0)
-	defer bar.clear()
-	findings, err := study.CompareFinished(measuring, runs, executor)
+	findings, err := study.CompareFinished(ctx, runs, executor)
 	if err != nil {
 		return err
 	}
-	bar.clear()
 	page, err := writeFindings(ctx, findings, c.Out, figures)
 	if err != nil {
 		return err

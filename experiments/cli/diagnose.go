@@ -16,6 +16,7 @@ import (
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 	"calibra/experiments/verdict"
+	"calibra/graph/work"
 )
 
 type diagnoseCmd struct {
@@ -51,11 +52,14 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 	case c.Features == "" && in.described == nil:
 		t.note("regions are described by directions of the embedding; --features FILE describes them by the columns of a features file")
 	}
-	d, err := in.diagnose(ctx, t, e, c.Seed, "diagnosing")
+	size := in.size()
+	step := t.divide(ctx, diagnosis.Expected(size.Tested, size.Features, size.Classes), judging(size), drawing(size))
+	d, err := in.diagnose(step(0, "diagnose"), e, c.Seed)
 	if err != nil {
 		return err
 	}
-	if err := c.together(ctx, in, d); err != nil {
+	ctx = step(1, "set methods beside the classifier")
+	if err := c.together(work.Span(ctx, "", 0, 0), in, d); err != nil {
 		return err
 	}
 	judge := func(fitted *verdict.Verdict) (*verdict.Verdict, error) { return verdict.JudgeDiagnosis(d, fitted), nil }
@@ -67,6 +71,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 		d.Copies = in.copies
 	}
 	d.Verdict = v
+	step(2, "write the page")
 	var m *diagnosis.Map
 	if in.embedding != nil {
 		if m, err = d.Map(in.LogProbs, in.Labels, data.Dense(in.embedding), e); err != nil {

@@ -62,8 +62,6 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalo
 	if raw.Shifted != nil {
 		parts = append(parts, encodedPart{"test", shiftedPath(c.Out), raw.Shifted})
 	}
-	ctx, bar := t.steps(ctx, 0)
-	defer bar.clear()
 	rows := data.Each(parts, func(p encodedPart) float64 { return float64(p.in.Len()) })
 	files := map[string][]data.Array{}
 	for i, p := range parts {
@@ -81,7 +79,6 @@ func (c *encodeCmd) Run(ctx context.Context, t *terminal, catalog *method.Catalo
 			return err
 		}
 	}
-	bar.clear()
 	wrote, shifted := []string{relative(c.Out)}, ""
 	if raw.Shifted != nil {
 		wrote, shifted = append(wrote, relative(shiftedPath(c.Out))), fmt.Sprintf(", %d shifted", raw.Shifted.Len())
@@ -198,7 +195,7 @@ func (c *encodeCmd) export(ctx context.Context, t *terminal, catalog *method.Cat
 	if said.Program, err = program.ThisProgram(); err != nil {
 		return err
 	}
-	p, err := encoded(ctx, t, o, said.Seed, said.Encoder)
+	p, err := encoded(ctx, t, catalog, o, said.Seed, said.Encoder)
 	if err != nil {
 		return err
 	}

@@ -83,36 +83,42 @@ func (c *evaluateCmd) Run(ctx context.Context, t *terminal, catalog *method.Cata
 		}
 	}
 	settings.Own = catalog.Metrics()
-	r, err := c.measure(ctx, t, in, settings, uncertainty)
+	r, step, err := c.measure(ctx, t, in, settings, uncertainty)
 	if err != nil {
 		return err
 	}
-	v, err := c.verdict(ctx, t, catalog, in, r)
+	v, err := c.verdict(step, t, catalog, in, r)
 	if err != nil {
 		return err
 	}
+	step(3, "write the page")
 	return c.show(t, in, r, v, figures)
 }
 
 // measure measures the predictions, with what corrections would recover.
-func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *judged, settings metrics.Settings, uncertainty metrics.Uncertainty) (*metrics.Report, error) {
+func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *judged, settings metrics.Settings, uncertainty metrics.Uncertainty) (
+	*metrics.Report, division, error) {
 	p, embedding := in.Predictions, in.embedding
 	if embedding == nil && c.Anchors != 0 {
-		return nil, data.Inputf("", "%s has no array embedding, which --anchors needs; "+
+		return nil, nil, data.Inputf("", "%s has no array embedding, which --anchors needs; "+
 			"name another array by --embedding, or leave --anchors out", c.In)
 	}
-	ctx, bar := t.steps(ctx, 0)
-	defer bar.clear()
 	settings.Rows, settings.Soft, settings.Groups = p.Counting(), p.Soft, c.whole(p)
 	var recovered *metrics.Recovered
 	if c.WholeGroups && p.Groups.Of == nil {
-		return nil, data.Inputf(c.In, "has no groups to keep whole; add the array groups, one for each row, or leave out --whole-groups")
+		return nil, nil, data.Inputf(c.In, "has no groups to keep whole; add the array groups, one for each row, or leave out --whole-groups")
 	}
-	if folds := c.folds(t, in); folds > 0 {
+	folds, size, placed := c.folds(t, in), in.size(), 0.
+	if in.source != nil {
+		placed = placing(size, placedRows)
+	}
+	step := t.divide(ctx, evaluating(size), judging(size), placed, drawing(size))
+	ctx = step(0, "measure")
+	if folds > 0 {
 		recovery := diagnosis.Recovery{Folds: folds, Groups: c.whole(p), Rows: p.Counting(), Soft: p.Soft}
 		var err error
 		if recovered, err = diagnosis.Recover(work.Span(ctx, "correct", 0, 0.5), p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
-			return nil, asUsage(err)
+			return nil, nil, asUsage(err)
 		}
 		if c.Folds != nil {
 			recovered.Ties.Folds = folds
@@ -123,9 +129,8 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *judged, sett
 		from = 0.5
 	}
 	r, err := metrics.Evaluate(work.Span(ctx, "", from, 1), p.LogProbs, p.Labels, embedding, settings, uncertainty, c.rng())
-	bar.clear()
 	if err != nil {
-		return nil, asUsage(err)
+		return nil, nil, asUsage(err)
 	}
 	t.warnUnmeasured(r)
 	if in.copies != nil {
@@ -134,9 +139,9 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *judged, sett
 	}
 	r.Recovered, r.Sets, r.ByClass, r.ByGroup, r.Multicalibration = recovered, in.sets, in.classes, in.groups, in.multi
 	if r.LikelihoodRatio, err = metrics.NewLikelihoodRatio(p.LogProbs, p.Labels, in.counting(), rand.New(rand.NewPCG(c.Seed, 5))); err != nil {
-		return nil, asUsage(err)
+		return nil, nil, asUsage(err)
 	}
-	return r, nil
+	return r, step, nil
 }
 
 // warnUnmeasured warns of metrics from outside that are NaN, which no table has.
@@ -339,17 +344,17 @@ func (c *evaluateCmd) writePage(in *judged, d *report.Document) (err error) {
 }
 
 // verdict is what to do with the predictions, nil where they have no NLL.
-func (c *evaluateCmd) verdict(ctx context.Context, t *terminal, methods *method.Catalog, in *judged, r *metrics.Report) (
+func (c *evaluateCmd) verdict(step division, t *terminal, methods *method.Catalog, in *judged, r *metrics.Report) (
 	*verdict.Verdict, error) {
 	judge := func(fitted *verdict.Verdict) (*verdict.Verdict, error) {
 		v := verdict.JudgeEvaluation(r, c.unmeasured, fitted)
 		var err error
 		if v != nil && fitted != nil && fitted.Say == verdict.Use && fitted.Cause != verdict.Shifted {
 			var d *diagnosis.Diagnosis
-			d, err = place(ctx, t, methods, in.source, c.In, placedRows)
+			d, err = place(step(2, "find where the classifier is wrong"), methods, in.source, c.In, placedRows)
 			v.Locate(d)
 		}
 		return v, err
 	}
-	return in.verdict(ctx, t, methods, c.Features, c.Seed, r.Recovered, judge)
+	return in.verdict(step(1, "set methods beside the classifier"), t, methods, c.Features, c.Seed, r.Recovered, judge)
 }

@@ -105,17 +105,17 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) 
 	if err != nil {
 		return err
 	}
-	run, err := c.fit(ctx, t, run.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method], board.Observer())
+	run, step, err := c.fit(ctx, t, run.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method], board.Observer())
 	if err != nil {
 		return err
 	}
 	run.Beside = beside
-	return cmp.Or(c.finish(ctx, t, run, figures), board.Fitted(run))
+	return cmp.Or(c.finish(step, t, run, figures), board.Fitted(run))
 }
 
 // finish evaluates the run, writes it, and prints it.
-func (c *fitCmd) finish(ctx context.Context, t *terminal, run *run.Run, figures report.Export) error {
-	f, err := c.find(ctx, t, run)
+func (c *fitCmd) finish(step division, t *terminal, run *run.Run, figures report.Export) error {
+	f, err := c.find(step, t, run)
 	if err != nil {
 		if unwritten := run.Write(c.Out); unwritten != nil {
 			return unwritten
@@ -152,26 +152,26 @@ func (c *fitCmd) finish(ctx context.Context, t *terminal, run *run.Run, figures 
 	return c.print(t, run, f)
 }
 
-// fit fits the method of the flags to the source.
-func (c *fitCmd) fit(ctx context.Context, t *terminal, spec run.Spec, src *data.Source, values method.Values, observe method.Observer) (*run.Run, error) {
+// fit fits the method of the flags to the source, the first of the parts into which it divides what is left of the command.
+func (c *fitCmd) fit(ctx context.Context, t *terminal, spec run.Spec, src *data.Source, values method.Values, observe method.Observer) (
+	*run.Run, division, error) {
 	spec.Method, spec.Data, spec.Split, spec.Seed = c.Method, filepath.Base(c.In), c.Split, c.Seed
 	if c.Split == "" {
 		method, _ := spec.Catalog.Find(c.Method)
 		spec.Split = method.Split()
 	}
 	if err := spec.Use(values); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ctx, steps := t.steps(ctx, spec.Expected(source.SizeOf(src)))
-	run, err := spec.Fit(ctx, src, observe)
-	steps.clear()
+	step := t.divide(ctx, fitting(spec, source.SizeOf(src))...)
+	run, err := spec.Fit(step(0, "fit"), src, observe)
 	if errors.Is(err, context.Canceled) && run != nil {
 		if told := c.kept(err); told != err {
-			return nil, told
+			return nil, nil, told
 		}
-		return nil, c.interrupted(run, err)
+		return nil, nil, c.interrupted(run, err)
 	}
-	return run, err
+	return run, step, err
 }
 
 // write writes the run with its page.
@@ -229,7 +229,7 @@ type findings struct {
 }
 
 // find computes what the fit found.
-func (c *fitCmd) find(ctx context.Context, t *terminal, run *run.Run) (f findings, err error) {
+func (c *fitCmd) find(step division, t *terminal, run *run.Run) (f findings, err error) {
 	members := layers.MembersOf(run.Model)
 	if m, ok := members[0].(anchored.Mixer); ok {
 		f.ranking = rankingTable(m.Ranks(), m.Shares())
@@ -247,7 +247,7 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *run.Run) (f finding
 	}
 	if run.Judged() {
 		t.warnUnmeasured(run.Outcome.Metrics)
-		d, err := place(ctx, t, run.Spec.Catalog, run.Source, c.In, placedRows)
+		d, err := place(step(1, "find where the classifier is wrong"), run.Spec.Catalog, run.Source, c.In, placedRows)
 		if err != nil {
 			return f, err
 		}
@@ -255,10 +255,8 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *run.Run) (f finding
 		if d != nil {
 			g = d.Recoverable
 		}
-		weighing, steps := t.steps(ctx, 0)
-		f.beside, err = weigh(work.Span(weighing, "measure before and after, with noise floors", 0, 1), run, g)
-		steps.clear()
-		if err != nil {
+		ctx := step(2, "measure before and after, with noise floors")
+		if f.beside, err = weigh(ctx, run, g); err != nil {
 			return f, err
 		}
 		if f.beside != nil {
@@ -273,6 +271,7 @@ func (c *fitCmd) find(ctx context.Context, t *terminal, run *run.Run) (f finding
 			v.Doubt(run.Beside.Doubts(readsFeatures(method))...)
 		}
 	}
+	step(3, "write the page")
 	f.page, err = c.document(run, f)
 	return f, err
 }

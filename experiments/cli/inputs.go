@@ -20,6 +20,8 @@ import (
 	"calibra/layers"
 
 	"github.com/alecthomas/kong"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // scoresFlags say what the numbers of the classifier are, which a command otherwise judges by their looks.
@@ -227,7 +229,7 @@ func (f *tableFlags) open(ctx context.Context, t *terminal, methods *method.Cata
 	if o.Encoders != nil {
 		t.note("%s holds raw rows%s: a network is trained on some of them, and its outputs for others are calibrated", arg, f.labels(arg, o.Classes()))
 	}
-	p, err := encoded(ctx, t, o, seed, encoder)
+	p, err := encoded(ctx, t, methods, o, seed, encoder)
 	if err != nil {
 		return nil, err
 	}
@@ -251,10 +253,17 @@ func (f *tableFlags) labels(arg string, classes []string) string {
 }
 
 // encoded are the rows of data, by the encoder of that name where they are raw ("": the first), trained with the seed.
-func encoded(ctx context.Context, t *terminal, o *source.Origin, seed uint64, encoder string) (*source.Problem, error) {
-	training, steps := t.steps(ctx, 0)
-	p, err := o.Load(training, seed, encoder, "")
-	steps.clear()
+// The rest of the command is taken to be what a fit is by default.
+func encoded(ctx context.Context, t *terminal, methods *method.Catalog, o *source.Origin, seed uint64, encoder string) (
+	*source.Problem, error) {
+	if o.Encoders != nil {
+		size, err := o.Size(ctx, encoder)
+		if err != nil {
+			return nil, err
+		}
+		ctx = t.divide(ctx, shared(o.Training(size)), floats.Sum(fitting(run.Spec{Catalog: methods, Method: methods.Recommended().Name}, size)))(0, "train the network")
+	}
+	p, err := o.Load(ctx, seed, encoder, "")
 	if err == nil && p.Notice != "" {
 		t.warn("raw_rows", "warning: of %s %s", o.Name, p.Notice)
 	}

@@ -15,7 +15,6 @@ import (
 	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/run"
-	"calibra/graph/work"
 	"calibra/layers"
 	"calibra/optim"
 
@@ -34,18 +33,6 @@ func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *dat
 	if err != nil {
 		return nil, err
 	}
-	// Each part of the work has a bar of its own: what they take is in no fixed proportion.
-	_, bar := t.steps(ctx, 0)
-	part := ""
-	ctx = work.WithProgress(ctx, func(doing []string, from, to float64) {
-		if what := doing[len(doing)-1]; what != part {
-			bar.clear()
-			_, bar = t.steps(ctx, 0)
-			part = what
-		}
-		bar.report(doing[len(doing)-1:], from, to)
-	})
-	defer func() { bar.clear() }()
 	bounds := model.Bounds
 	if c.TwoStage {
 		bounds = model.(layers.BoundedInStages).BoundsOfStages

@@ -67,7 +67,7 @@ func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *method.C
 	if errors.Is(err, data.ErrNoPredictions) {
 		var src *data.Source
 		if src, err = f.tested(ctx, t, methods, path, seed); err == nil {
-			if j, err = unchanged(ctx, methods, src, path); err == nil {
+			if j, err = unchanged(methods, src, path); err == nil {
 				j.source, j.unread = src, src.Unread
 			}
 		}
@@ -96,7 +96,7 @@ func readJudged(ctx context.Context, methods *method.Catalog, path string, as da
 
 // fitted is the verdict on methods that are fitted to the calibration rows of the same file, set beside the classifier as
 // it is, where g is what corrections of these rows gain; nil where the file has no such rows with labels.
-func (j *judged) fitted(ctx context.Context, t *terminal, methods *method.Catalog, seed uint64, g *metrics.Recovered) (
+func (j *judged) fitted(ctx context.Context, methods *method.Catalog, seed uint64, g *metrics.Recovered) (
 	*verdict.Verdict, error) {
 	if j.source == nil || j.source.Cal == nil {
 		return nil, nil
@@ -107,16 +107,13 @@ func (j *judged) fitted(ctx context.Context, t *terminal, methods *method.Catalo
 	}
 	test := *src.Test
 	src.Test, test.TestWeights = &test, j.TestWeights
-	weighing, steps := t.steps(ctx, 0)
-	defer steps.clear()
-	weighing = work.Span(weighing, "set methods beside the classifier", 0, 1)
 	rows := &run.Run{Spec: run.Spec{Catalog: methods, Seed: seed}, Source: &src}
-	classifier, err := beside(weighing, verdict.Classifier, rows)
+	classifier, err := beside(work.Span(ctx, "", 0, 0), verdict.Classifier, rows)
 	if err != nil {
 		return nil, err
 	}
 	classifier.Source = &src // with its features
-	w, err := weigh(weighing, classifier, g)
+	w, err := weigh(ctx, classifier, g)
 	if w == nil || err != nil {
 		return nil, err
 	}
@@ -127,7 +124,7 @@ func (j *judged) fitted(ctx context.Context, t *terminal, methods *method.Catalo
 // is to be done: its commands name the file features where the rows have theirs there.
 func (j *judged) verdict(ctx context.Context, t *terminal, methods *method.Catalog,
 	features string, seed uint64, g *metrics.Recovered, judge func(fitted *verdict.Verdict) (*verdict.Verdict, error)) (*verdict.Verdict, error) {
-	fitted, err := j.fitted(ctx, t, methods, seed, g)
+	fitted, err := j.fitted(ctx, methods, seed, g)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +183,7 @@ func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *method.C
 }
 
 // unchanged are the classifier's own predictions for the test rows of a file.
-func unchanged(ctx context.Context, methods *method.Catalog, src *data.Source, path string) (*judged, error) {
+func unchanged(methods *method.Catalog, src *data.Source, path string) (*judged, error) {
 	m, err := methods.Find(verdict.Classifier)
 	if err != nil {
 		return nil, err
@@ -195,7 +192,7 @@ func unchanged(ctx context.Context, methods *method.Catalog, src *data.Source, p
 	if err != nil {
 		return nil, err
 	}
-	if err := classifier.Fit(ctx, src.Test, nil, rand.New(rand.NewPCG(0, 0))); err != nil { // there is nothing to learn
+	if err := classifier.Fit(context.Background(), src.Test, nil, rand.New(rand.NewPCG(0, 0))); err != nil { // there is nothing to learn
 		return nil, err
 	}
 	p, err := classifier.Predict(src.Test)
@@ -327,11 +324,9 @@ func (j *judged) examination(path string) (e diagnosis.Examination, err error) {
 	return e, nil
 }
 
-// diagnose diagnoses the rows, which have an embedding, by draws of the seed; the bar says what it is for.
-func (j *judged) diagnose(ctx context.Context, t *terminal, e diagnosis.Examination, seed uint64, what string) (*diagnosis.Diagnosis, error) {
-	ctx, bar := t.steps(ctx, 0)
-	defer bar.clear()
-	d, err := diagnosis.Diagnose(work.Span(ctx, what, 0, 1), j.LogProbs, j.Labels, data.Dense(j.embedding), e, rand.New(rand.NewPCG(seed, 0)))
+// diagnose diagnoses the rows, which have an embedding, by draws of the seed.
+func (j *judged) diagnose(ctx context.Context, e diagnosis.Examination, seed uint64) (*diagnosis.Diagnosis, error) {
+	d, err := diagnosis.Diagnose(ctx, j.LogProbs, j.Labels, data.Dense(j.embedding), e, rand.New(rand.NewPCG(seed, 0)))
 	if err != nil {
 		return nil, asUsage(err)
 	}
@@ -343,14 +338,13 @@ const placedRows = 4000
 
 // place is where the classifier is wrong, as calibra diagnose finds it by its defaults in the test rows of a source; nil where they are
 // too few, more than most, or without features.
-func place(ctx context.Context, t *terminal, methods *method.Catalog, src *data.Source, path string, most int) (
-	*diagnosis.Diagnosis, error) {
+func place(ctx context.Context, methods *method.Catalog, src *data.Source, path string, most int) (*diagnosis.Diagnosis, error) {
 	test := src.Test.ForFit()
 	if test.Features == nil || test.Logits == nil || test.Len() < diagnosis.FewestRows || test.Len() > most ||
 		test.Soft == nil && slices.Min(test.Labels) == slices.Max(test.Labels) {
 		return nil, nil
 	}
-	rows, err := unchanged(ctx, methods, src, path)
+	rows, err := unchanged(methods, src, path)
 	if err != nil {
 		return nil, err
 	}
@@ -358,11 +352,22 @@ func place(ctx context.Context, t *terminal, methods *method.Catalog, src *data.
 	if err != nil || rows.copies != nil && rows.copies.Counted < diagnosis.FewestRows {
 		return nil, err
 	}
-	d, err := rows.diagnose(ctx, t, e, 0, "finding where the classifier is wrong")
+	d, err := rows.diagnose(ctx, e, 0)
 	if err == nil {
 		verdict.JudgeDiagnosis(d, nil)
 	}
 	return d, err
+}
+
+// size is that of their data, but for calibration rows.
+func (j *judged) size() (s source.Size) {
+	if j.source != nil {
+		s = source.SizeOf(j.source)
+	} else if j.embedding != nil {
+		_, s.Features = j.embedding.Dims()
+	}
+	s.Tested, s.Classes = j.LogProbs.Dims()
+	return s
 }
 
 // name is that of their file.

@@ -55,8 +55,6 @@ func (c *pretrainCmd) Run(ctx context.Context, t *terminal, catalog *method.Cata
 	if err != nil {
 		return err
 	}
-	ctx, steps := t.steps(ctx, 0)
-	defer steps.clear()
 	kept := &keptEncoder{dir: c.Out, origin: origin, columns: raw.Columns, start: time.Now()}
 	settings.Checkpoint = kept.checkpoint
 	board, err := c.board().Begin(filepath.Base(c.Out))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"calibra/data"
 	"calibra/graph/work"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/schollz/progressbar/v3"
 )
 
@@ -20,16 +23,14 @@ import (
 // or not: the step that goes on, what is done in it, and how long the rest should take. It is a bar on a terminal, which is taken
 // away at the end, else a line every five seconds, and never wider than the terminal.
 type steps struct {
-	err    *os.File
-	quiet  bool
-	began  time.Time
+	on     *terminal
+	began  time.Time // of the command
 	next   time.Time // of a line
 	bar    *progressbar.ProgressBar
 	mu     sync.Mutex
 	pace   pace
 	doing  []string // from the outermost step to the innermost
 	hidden bool     // until the next report
-	stop   func()
 }
 
 const (
@@ -39,13 +40,27 @@ const (
 	aroundBar = 12
 )
 
-// steps begins a work that should take so many seconds, as far as is known before, to be cleared at its end. The work
-// reports to the context that is returned.
-func (t *terminal) steps(ctx context.Context, seconds float64) (context.Context, *steps) {
+// watch shows how far the command is that reports to the context that it gives, until stop is called. What the command
+// prints hides the bar until it reports again.
+func (t *terminal) watch(ctx context.Context) (shown context.Context, stop func()) {
 	now := time.Now()
-	s := &steps{err: t.err, quiet: t.quiet, began: now, next: now.Add(silence), pace: pace{expected: max(seconds, 1)}}
-	s.stop = sync.OnceFunc(work.Beat(time.Second/2, s.show))
-	return work.WithProgress(ctx, s.report), s
+	t.bar = &steps{on: t, began: now, next: now.Add(silence), hidden: true, pace: pace{stages: []stage{{0, 1, 1, 0}}}}
+	end := work.Beat(time.Second/2, t.bar.show)
+	return work.WithProgress(ctx, t.bar.report), func() { end(); t.bar.hide() }
+}
+
+// division begins the k-th part of a computation.
+type division func(k int, what string) context.Context
+
+// divide divides what is left of the command into parts that should take so many seconds each, 0 where there is none.
+func (t *terminal) divide(ctx context.Context, seconds ...float64) division {
+	if s := t.bar; s != nil {
+		s.mu.Lock()
+		from := s.pace.divide(seconds)
+		s.mu.Unlock()
+		ctx = work.Span(ctx, "", from, 1)
+	}
+	return func(k int, what string) context.Context { return work.Piece(ctx, what, k, seconds...) }
 }
 
 // report takes where the work is.
@@ -62,26 +77,29 @@ func (s *steps) show() {
 	defer s.mu.Unlock()
 	now := time.Now()
 	took := now.Sub(s.began)
-	if s.hidden || s.quiet || s.bar == nil && took < silence {
+	if s.hidden || s.on.quiet || s.bar == nil && took < silence {
 		return
 	}
 	done, left := s.pace.at(took.Seconds())
 	text := data.Line(told(s.doing, took, left, s.room()))
 	if s.live() {
 		if s.bar == nil {
-			s.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(s.err), progressbar.OptionSetWidth(barWidth),
+			s.bar = progressbar.NewOptions(1000, progressbar.OptionSetWriter(s.on.err), progressbar.OptionSetWidth(barWidth),
 				progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(false), progressbar.OptionThrottle(100*time.Millisecond))
 		}
 		s.bar.Describe(clipped(text, s.room()))
 		_ = s.bar.Set(int(1000 * done)) // a terminal that cannot be written to shows nothing
 	} else if now.After(s.next) {
 		s.next = now.Add(5 * time.Second)
-		fmt.Fprintf(s.err, "%s (%.0f %%)\n", text, 100*done)
+		fmt.Fprintf(s.on.err, "%s (%.0f %%)\n", text, 100*done)
 	}
 }
 
 // hide takes the bar away until the work reports again, so that something can be printed.
 func (s *steps) hide() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hidden = true; s.bar != nil {
@@ -90,21 +108,15 @@ func (s *steps) hide() {
 	}
 }
 
-// clear ends the work, once.
-func (s *steps) clear() {
-	s.stop()
-	s.hide()
-}
-
 // live reports whether there is a terminal that a bar can move on.
-func (s *steps) live() bool { return interactive(s.err) && os.Getenv("TERM") != "dumb" }
+func (s *steps) live() bool { return interactive(s.on.err) && os.Getenv("TERM") != "dumb" }
 
 // room is how long a text may be.
 func (s *steps) room() int {
 	if !s.live() {
-		return width(s.err)
+		return width(s.on.err)
 	}
-	return width(s.err) - barWidth - aroundBar
+	return width(s.on.err) - barWidth - aroundBar
 }
 
 // told is a line of a work that goes on: how long it took, what is left where that is known, and what is done. Where it is
@@ -132,15 +144,36 @@ func told(doing []string, now time.Duration, left float64, width int) string {
 // mostLeft are the seconds beyond which an estimate says nothing.
 const mostLeft = 1e6
 
-// pace is how fast a work goes on that is told of its shares, in seconds from its beginning.
+// pace is how fast a command goes on that is told of its shares, in seconds from its beginning.
 type pace struct {
-	expected float64 // of the whole, before anything is known
+	stages   []stage
 	from, to float64 // the share that is behind it, and that where the step ends which goes on
 	since    float64 // when from was reached
+	shown    float64 // the largest share that was
 }
 
-// believed is the share of a work after which what it took counts as much as what was expected.
-const believed = 0.1
+// stage is a part of a command: it takes the whole from one share to another and should take so many seconds.
+type stage struct {
+	from, to, seconds float64
+	began             float64 // NaN before
+}
+
+// divide replaces the stages behind the step that goes on.
+func (p *pace) divide(seconds []float64) (from float64) {
+	from = p.to
+	before, all := 0., floats.Sum(seconds)
+	if all == 0 {
+		return from
+	}
+	p.stages = slices.DeleteFunc(p.stages, func(s stage) bool { return s.to > from+rounding })
+	for _, s := range seconds {
+		if s > 0 { // the shares are those of work.Piece
+			p.stages = append(p.stages, stage{from + before/all*(1-from), from + (before+s)/all*(1-from), s, math.NaN()})
+		}
+		before += s
+	}
+	return from
+}
 
 // reach records that the work is where a step begins, or goes on in one.
 func (p *pace) reach(now, from, to float64) {
@@ -148,17 +181,60 @@ func (p *pace) reach(now, from, to float64) {
 		p.from, p.since = max(p.from, from), now
 	}
 	p.to = max(to, p.from)
+	for i := range p.stages {
+		if s := &p.stages[i]; s.from <= p.from+rounding && math.IsNaN(s.began) {
+			s.began = now
+		}
+	}
 }
 
-// at is which share is done and how many seconds are left. A step is taken to go on as fast as the work did until it
-// began, and slower towards its end, which it does not reach before it is reported.
+const (
+	// rounding are shares that differ by rounding alone.
+	rounding = 1e-9
+	// believed is the share of a stage after which what it took counts as much as what was expected.
+	believed = 0.1
+	// telling is how many seconds a stage should take that says half of what can be said of the pace.
+	telling = 1
+)
+
+// at is which share is done and how many seconds are left: of the stage that goes on by what it took, of those behind it by what
+// they should take, times how much longer than expected the others took, in the geometric mean with one that took no longer.
 func (p *pace) at(now float64) (done, left float64) {
-	done = p.from
-	if room := p.to - p.from; room > 0 {
-		rate := (p.from + believed) / (p.since + believed*p.expected)
-		done += room * (1 - math.Exp(-rate*(now-p.since)/room))
+	sum, weight, rest := 0., 1., 0.
+	for i, s := range p.stages {
+		slow := math.Exp(sum / weight)
+		if math.IsNaN(s.began) {
+			rest += s.seconds
+			continue
+		}
+		took, gone := now-s.began, 1.
+		if i+1 < len(p.stages) && !math.IsNaN(p.stages[i+1].began) {
+			took = p.stages[i+1].began - s.began
+		} else {
+			gone = p.within(s, now, slow)
+		}
+		whole := (took + believed*slow*s.seconds) / (gone + believed)
+		left = (1 - gone) * whole
+		if took > believed*s.seconds { // else there was nothing to do
+			of := gone * s.seconds / (s.seconds + telling)
+			sum, weight = sum+of*math.Log(whole/s.seconds), weight+of
+		}
 	}
-	return done, (1 - done) * (now + believed*p.expected) / (done + believed)
+	left += rest * math.Exp(sum/weight)
+	took := now - p.stages[0].began
+	p.shown = max(p.shown, took/(took+left))
+	return p.shown, left
+}
+
+// within is the share of a stage that is done, as it goes on by so much slower than expected: a step is taken to go on as fast as the
+// stage did until it began, and to be at its end no sooner than that is reported.
+func (p *pace) within(s stage, now, slow float64) float64 {
+	done, room := (p.from-s.from)/(s.to-s.from), (min(p.to, s.to)-p.from)/(s.to-s.from)
+	if room <= 0 {
+		return min(done, 1)
+	}
+	rate := (done + believed) / (p.since - s.began + believed*slow*s.seconds)
+	return done + min(rate*(now-p.since), (1-believed)*room)
 }
 
 // clipped is text in at most width places.

@@ -90,13 +90,12 @@ type quick struct {
 
 // compute trains the network, fits the methods and weighs them.
 func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error) {
-	ctx, steps := t.steps(ctx, 0)
-	defer steps.clear()
 	costs := []float64{quickTraining}
 	for _, m := range quickMethods {
 		costs = append(costs, m.seconds+quickFloors)
 	}
-	training := work.Piece(ctx, "train the network", 0, costs...)
+	step := t.divide(ctx, costs...)
+	training := step(0, "train the network")
 	problem, err := source.EncodeTable(training, data.Letter(), source.MLPs[0], c.Seed)
 	if err != nil {
 		return nil, err
@@ -108,7 +107,7 @@ func (c *quickstartCmd) compute(ctx context.Context, t *terminal) (*quick, error
 			return nil, err
 		}
 		spec := run.Spec{Method: of.name, Data: "letter", Split: m.Split(), Seed: c.Seed, Set: of.set}
-		here := work.Piece(ctx, of.name, 1+i, costs...)
+		here := step(1+i, of.name)
 		run, err := spec.Fit(work.Piece(here, "fit", 0, of.seconds, quickFloors), q.source, nil)
 		if err != nil {
 			return nil, err

@@ -106,16 +106,17 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog
 // whole computes what a study lacks, or only collects it, and reports all.
 func (c *studyCmd) whole(ctx context.Context, t *terminal, a *asked) error {
 	var err error
+	step := t.divide(ctx, shared(a.plan.Seconds()), reporting)
 	if c.Collect {
 		err = warnMissing(t, a.plan)
 	} else {
-		err = t.run(ctx, a.plan, c.Jobs)
+		err = t.run(step(0, "compute"), a.plan, c.Jobs)
 	}
 	if err != nil {
 		return err
 	}
 	incomplete := warnFailures(t, a.plan)
-	return cmp.Or(a.report(ctx, t), incomplete)
+	return cmp.Or(a.report(step(1, "write the report"), t), incomplete)
 }
 
 // grid is a study of Specs.

@@ -87,13 +87,14 @@ func printTasks(t *terminal, tasks []*study.Task) error {
 	return t.failed
 }
 
+// reporting is about how many seconds the report of a study takes.
+const reporting = 1
+
 // run computes what the plan lacks, and shows how far that is.
 func (t *terminal) run(ctx context.Context, p *study.Plan, jobs int) error {
 	if done := p.Computed(); done > 0 {
 		t.note("%d of %d cells are there already", done, len(p.Tasks))
 	}
-	ctx, bar := t.steps(ctx, 0)
-	defer bar.clear()
 	return p.Run(ctx, jobs)
 }
 
@@ -106,7 +107,7 @@ func (g *gridFlags) runPart(ctx context.Context, t *terminal, p *study.Plan, job
 	}
 	part := &study.Plan{Store: p.Store, Board: p.Board, Tasks: tasks}
 	all, before, dir := len(tasks), part.Computed(), p.Store.Dir
-	if err := t.run(ctx, part, jobs); err != nil {
+	if err := t.run(t.divide(ctx, shared(part.Seconds()))(0, ""), part, jobs); err != nil {
 		return err
 	}
 	failures, incomplete := len(part.Failures()), warnFailures(t, part)

@@ -25,6 +25,7 @@ import (
 type terminal struct {
 	out, err *os.File
 	quiet    bool           // neither notes nor progress
+	bar      *steps         // how far the command is; nil: nobody is shown
 	said     []verdict.Note // what is told of the rows and the fit
 	end      string         // the last two characters that were printed
 	failed   error
@@ -56,7 +57,7 @@ func (t *terminal) note(format string, args ...any) {
 	if w := width(t.err); w < math.MaxInt {
 		text = report.Folded(text, w)
 	}
-	if !t.quiet {
+	if t.bar.hide(); !t.quiet {
 		fmt.Fprintln(t.err, text)
 	}
 }
@@ -70,6 +71,7 @@ func (t *terminal) warn(key, format string, args ...any) {
 // warnAs is warn of a line that names a file too.
 func (t *terminal) warnAs(n verdict.Note, line string) {
 	t.said = append(t.said, verdict.Note{Key: n.Key, Text: data.Lines(n.Text)})
+	t.bar.hide()
 	fmt.Fprintln(t.err, data.Lines("calibra: "+line))
 }
 
@@ -98,7 +100,7 @@ func (t *terminal) noted(object []byte) ([]byte, error) {
 // print writes a result in one piece: one that a full disk cuts short is an error. It stays, nothing is printed after it,
 // and whatever prints next returns it too, so that a command need check the last error alone.
 func (t *terminal) print(text []byte) error {
-	if t.failed == nil {
+	if t.bar.hide(); t.failed == nil {
 		if _, err := io.WriteString(t.out, harmless(string(text))); err != nil {
 			t.failed = fmt.Errorf("the results could not be printed: %w", err)
 		}

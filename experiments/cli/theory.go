@@ -16,7 +16,6 @@ import (
 	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
-	"calibra/graph/work"
 	"calibra/theory"
 	"calibra/theory/studies"
 )
@@ -100,12 +99,14 @@ func (c *theoryCmd) Run(ctx context.Context, t *terminal, methods *method.Catalo
 	return nil
 }
 
+// usualStudy is about how many seconds a study takes of which nothing is known.
+const usualStudy = 4
+
 // run carries the studies out and prints each as it ends, unless as JSON in the end.
 func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study, settings theory.Settings) (reports []*theory.Report, err error) {
-	ctx, bar := t.steps(ctx, 0)
-	defer bar.clear()
+	step := t.divide(ctx, data.Each(studies, func(s theory.Study) float64 { return shared(cmp.Or(s.Seconds, usualStudy)) })...)
 	for i, study := range studies {
-		r, err := study.Run(work.Span(ctx, fmt.Sprintf("%s, %d of %d studies", study.Name, i+1, len(studies)), float64(i)/float64(len(studies)), float64(i+1)/float64(len(studies))), settings)
+		r, err := study.Run(step(i, study.Name), settings)
 		if err != nil {
 			return reports, err
 		}
@@ -113,7 +114,6 @@ func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study
 		if c.JSON {
 			continue
 		}
-		bar.hide()
 		t.parts(report.Part{Lines: []string{fmt.Sprintf("%s (seed %d): %s", r.Study, r.Seed, r.Claim)}})
 		t.tables(claims(r))
 		if err := t.printf("\n"); err != nil {

@@ -84,6 +84,14 @@ func (o *Origin) Size(ctx context.Context, encoder string) (Size, error) {
 	return SizeOf(p.Source), nil
 }
 
+// Training is about how many seconds the training of its network takes on one core, 0 without one.
+func (o *Origin) Training(s Size) float64 {
+	if o.Encoders == nil {
+		return 0
+	}
+	return 2e-3 * float64(s.Rows)
+}
+
 // SizeOf is the size of a problem.
 func SizeOf(src *data.Source) (s Size) {
 	s.Classes = src.Classes

@@ -42,6 +42,8 @@ type Cell struct {
 	Code   string // digest of the code that computes it; "": any change of the program is another
 	Origin *source.Origin
 	Cost   float64 // seconds it is expected to take
+
+	training float64 // seconds of the network, in the cell that is expected to wait for it
 }
 
 // String names the cell: "letter vq w=64 |C|=64 seed 42".
@@ -150,7 +152,7 @@ func (s *Study) cell(o *source.Origin, spec run.Spec, size source.Size, set Sett
 			return c, fmt.Sprintf("%d slots do not divide its %d features", w, size.Features), nil
 		}
 	}
-	return Cell{Spec: spec, Key: key(spec, o.Digest), Origin: o, Cost: overhead + spec.Expected(size)}, "", nil
+	return Cell{Spec: spec, Key: key(spec, o.Digest), Origin: o, Cost: overhead + spec.Expected(size)*float64(max(1, set.Folds)), training: o.Training(size)}, "", nil
 }
 
 // Shifted reports whether any cell of the study's grid on the origins is judged on shifted rows.

@@ -72,6 +72,29 @@ func (p *Plan) Computed() int {
 	return len(p.those(func(t *Task) bool { return t.result != nil }))
 }
 
+// todo are the cells that the store lacks, in the order in which they begin; of those of one problem the first waits for its network.
+func (p *Plan) todo() []*Task {
+	all := p.those(func(t *Task) bool { return t.result == nil && t.Err == nil })
+	order(all)
+	trained := map[string]bool{}
+	for _, t := range all {
+		if key := problemKey(t.cell); trained[key] {
+			t.cell.training = 0
+		} else {
+			trained[key] = true
+		}
+	}
+	return all
+}
+
+// Seconds are about what Run takes on one core.
+func (p *Plan) Seconds() (all float64) {
+	for _, t := range p.todo() {
+		all += t.Seconds + t.cell.training
+	}
+	return all
+}
+
 // Run computes the cells that the store lacks, jobs at a time (0 means one a core). A cell
 // that fails, or whose file is damaged, does not stop the others. Other processes may compute cells of the same store meanwhile; their results
 // are taken from there.
@@ -87,9 +110,8 @@ func (p *Plan) Run(ctx context.Context, jobs int) error {
 		return filepath.Ext(name) == ".json"
 	})
 	shop := &workshop{store: p.Store, board: p.Board}
-	todo := p.those(func(t *Task) bool { return t.result == nil && t.Err == nil })
-	order(todo)
-	seconds := data.Each(todo, func(t *Task) float64 { return cmp.Or(t.Seconds, 1) })
+	todo := p.todo()
+	seconds := data.Each(todo, func(t *Task) float64 { return cmp.Or(t.Seconds, 1) + t.cell.training })
 	err := work.Parts{What: "cell", N: len(todo), Costs: seconds, AtOnce: jobs}.Do(ctx, func(ctx context.Context, k int) error {
 		t := todo[k]
 		r, err := shop.compute(work.Span(ctx, t.Cell, 0, 1), t.cell)

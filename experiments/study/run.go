@@ -11,6 +11,7 @@ import (
 	"calibra/experiments/program"
 	"calibra/experiments/report/tensorboard"
 	"calibra/experiments/source"
+	"calibra/graph/work"
 )
 
 // workshop holds what cells share. Cells begin in an order that keeps together those which share something, so that what
@@ -82,10 +83,12 @@ func (c Cell) compute(ctx context.Context, w *workshop) (*Result, error) {
 	if c.Spec.Judging.Folds > 0 {
 		return c.crossFitted(ctx, w)
 	}
-	prepared, err := prepare(ctx, w, c, c.Spec.Prepare)
+	trained := c.training / (c.training + c.Cost)
+	prepared, err := prepare(work.Span(ctx, "", 0, trained), w, c, c.Spec.Prepare)
 	if err != nil {
 		return nil, err
 	}
+	ctx = work.Span(ctx, "", trained, 1)
 	start := time.Now()
 	board, err := w.board.Begin(c.String() + " " + c.Key[:6])
 	if err != nil {

@@ -122,7 +122,8 @@ func (s *stacked) spread(ctx context.Context, cal, x *data.Set, by drawing) (log
 	if i := data.InvalidLabel(observed.Labels, sizes.Classes); observed.Labels == nil || i >= 0 {
 		return nil, nil, fmt.Errorf("each calibration row needs a label of the %d classes", sizes.Classes)
 	}
-	moving, err := s.estimates(ctx, sizes, observed, rows, by)
+	const weighed = 0.5 // of the time
+	moving, err := s.estimates(work.Span(ctx, "", 0, weighed), sizes, observed, rows, by)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,7 +136,7 @@ func (s *stacked) spread(ctx context.Context, cal, x *data.Set, by drawing) (log
 	if err := t.logits(logits); err != nil {
 		return nil, nil, err
 	}
-	return logits, variances, t.addVariances(ctx, variances, by)
+	return logits, variances, t.addVariances(work.Span(ctx, "", weighed, 1), variances, by)
 }
 
 // tested is a mixture on test rows, with the estimates of its parts.
@@ -173,12 +174,12 @@ func (t *tested) addVariances(ctx context.Context, variances *mat.Dense, by draw
 // estimates are those of the parts, with their scales and leverages.
 func (s *stacked) estimates(ctx context.Context, sizes layers.Sizes, observed layers.Observed, rows *layers.Rows, by drawing) (all []*estimated, err error) {
 	all = make([]*estimated, len(s.parts))
+	efforts := data.Each(s.parts, func(p part) float64 { return effort(p.Map, sizes) })
 	for m, p := range s.parts {
 		if all[m], err = newEstimate(p.Map, sizes, p.weights, observed, rows); err != nil {
 			return nil, err
 		}
-		each := 1 / float64(len(s.parts))
-		if err := all[m].weigh(work.Span(ctx, "the maps' information", float64(m)*each, float64(m+1)*each), by, 1+m); err != nil {
+		if err := all[m].weigh(work.Piece(ctx, p.Name, m, efforts...), by, 1+m); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}

@@ -121,9 +121,10 @@ func (m *Joint) Fit(ctx context.Context, cal, _ *data.Set, rng *rand.Rand) error
 	_, features := cal.Features.Dims()
 	by := judging{rows: of.Rows, folds: of.Folds, method: of.Method}
 	all, seed := of.divisions(features), rng.Uint64()
-	shared, alike := &known{map[layers.Map]*judgement{}, codesFirst * of.Spreads.First}, slices.Repeat([]float64{1}, len(all))
+	shared, times := &known{map[layers.Map]*judgement{}, codesFirst * of.Spreads.First}, slices.Repeat([]float64{1}, len(all))
+	times[0] = 2 // what does not read the codes is judged with the first alone
 	choice, err := layers.Choose(ctx, len(all), func(at int) (d division, loss float64, err error) {
-		ctx := work.Piece(work.Span(ctx, "", 0, judgedShare), fmt.Sprintf("w = %d, K = %d", all[at].Slots, all[at].Codewords), at, alike...)
+		ctx := work.Piece(work.Span(ctx, "", 0, judgedShare), fmt.Sprintf("w = %d, K = %d", all[at].Slots, all[at].Codewords), at, times...)
 		d.base = of.Base(all[at])
 		if d.contest, err = newContest(ctx, d.base, by, cal, rng, rand.New(rand.NewPCG(seed, 0))); err == nil {
 			loss, err = d.judge(ctx, of, m.Candidates, shared)

@@ -146,10 +146,7 @@ func (s *stacked) mixed(rows *layers.Rows, parts []part) (*mat.Dense, error) {
 // fit fits parts to all rows, each from the weights that it has.
 func (s *stacked) fit(ctx context.Context, parts []part, rows *layers.Rows, rng *rand.Rand) error {
 	sizes := s.Base.Sizes()
-	var efforts []float64
-	for _, p := range parts {
-		efforts = append(efforts, effort(p.Map, sizes))
-	}
+	efforts := data.Each(parts, func(p part) float64 { return effort(p.Map, sizes) })
 	for k, p := range parts {
 		fitting := work.Piece(ctx, "fit "+p.Name+" to all rows", k, efforts...)
 		start := time.Now()
