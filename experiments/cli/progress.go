@@ -207,17 +207,17 @@ func (p *pace) at(now float64) (done, left float64) {
 			rest += s.seconds
 			continue
 		}
-		took, gone := now-s.began, 1.
+		took, total := now-s.began, 0.
 		if i+1 < len(p.stages) && !math.IsNaN(p.stages[i+1].began) {
-			took = p.stages[i+1].began - s.began
+			took, left = p.stages[i+1].began-s.began, 0
+			total = took
 		} else {
-			gone = p.within(s, now, slow)
+			left = p.within(s, now, slow)
+			total = took + left
 		}
-		whole := (took + believed*slow*s.seconds) / (gone + believed)
-		left = (1 - gone) * whole
 		if took > believed*s.seconds { // else there was nothing to do
-			of := gone * s.seconds / (s.seconds + telling)
-			sum, weight = sum+of*math.Log(whole/s.seconds), weight+of
+			of := took / total * s.seconds / (s.seconds + telling)
+			sum, weight = sum+of*math.Log(total/s.seconds), weight+of
 		}
 	}
 	left += rest * math.Exp(sum/weight)
@@ -226,15 +226,13 @@ func (p *pace) at(now float64) (done, left float64) {
 	return p.shown, left
 }
 
-// within is the share of a stage that is done, as it goes on by so much slower than expected: a step is taken to go on as fast as the
-// stage did until it began, and to be at its end no sooner than that is reported.
+// within is how many seconds of a stage are left, which goes on by so much slower than expected: a step is taken to go on as fast as the
+// stage did until it began, and to need a tenth of what it took, at least, until its end is reported.
 func (p *pace) within(s stage, now, slow float64) float64 {
-	done, room := (p.from-s.from)/(s.to-s.from), (min(p.to, s.to)-p.from)/(s.to-s.from)
-	if room <= 0 {
-		return min(done, 1)
-	}
-	rate := (done + believed) / (p.since - s.began + believed*slow*s.seconds)
-	return done + min(rate*(now-p.since), (1-believed)*room)
+	share := func(x float64) float64 { return (x - s.from) / (s.to - s.from) }
+	done, to, took := share(p.from), share(max(p.from, min(p.to, s.to))), now-p.since
+	whole := (p.since - s.began + believed*slow*s.seconds) / (done + believed)
+	return (1-to)*whole + max((to-done)*whole-took, believed*took)
 }
 
 // clipped is text in at most width places.
