@@ -16,6 +16,7 @@ import (
 	"calibra/experiments/method"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
+	"calibra/graph/work"
 	"calibra/theory"
 	"calibra/theory/studies"
 )
@@ -106,7 +107,8 @@ const usualStudy = 4
 func (c *theoryCmd) run(ctx context.Context, t *terminal, studies []theory.Study, settings theory.Settings) (reports []*theory.Report, err error) {
 	step := t.divide(ctx, data.Each(studies, func(s theory.Study) float64 { return shared(cmp.Or(s.Seconds, usualStudy)) })...)
 	for i, study := range studies {
-		r, err := study.Run(step(i, study.Name), settings)
+		alone := work.WithProgress(step(i, study.Name), func([]string, float64, float64) {}) // how many parts a study has is not known
+		r, err := study.Run(alone, settings)
 		if err != nil {
 			return reports, err
 		}
