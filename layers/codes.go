@@ -30,7 +30,8 @@ type Codes interface {
 	// (0: 64), 1 for a code of the whole row, with how many codes each slot has, of which tables, and what their
 	// shares add up to ([Sizes]). What the rows do not allow is a [*SettingError].
 	Over(cal *data.Set, slots int) (Sizes, error)
-	// Init adds the state that the codes start with, made of cal's features and weights; it sees neither
+	// Init adds the state that the codes start with, made of cal's features and weights. Here and below features are less
+	// the centre, which [StartCodes] takes of them and adds to the state; [AssignAll] takes them as they are. Init sees neither
 	// labels nor logits, so that maps on the codes can be judged on rows of cal that are held out.
 	Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error
 	// State is the names and shapes of what Init adds.
@@ -257,7 +258,7 @@ func codesOf(
 // assignBlock is how many rows [AssignAll] holds less the centre at a time.
 const assignBlock = 16 * EvaluationBatch
 
-// AssignAll is the codes of each row of features x (N×M), with their shares if they have any.
+// AssignAll is the codes of each row of features x (N×M), as the file has them, with their shares if they have any.
 func AssignAll(c Codes, w *graph.Weights, x mat.Matrix, s Sizes) (codes []int32, shares []float32, err error) {
 	if c == nil || w == nil || x == nil {
 		return nil, nil, errors.New("layers: there are no codes, no weights or no features to assign")

@@ -48,8 +48,11 @@ func (p *Predictor) Reads() (features, logits bool) {
 	return p.engine.Reads("features"), p.engine.Reads("logits")
 }
 
+// Classes is C.
+func (p *Predictor) Classes() int { return p.classes }
+
 // Predict writes the calibrated log-probabilities (N×C) of features (N×M) and logits (N×C), all row by row, to dst. What the
-// calibrator does not read may be nil. A row with a number that is not finite, but for a logit of −∞, has NaN.
+// calibrator does not read may be nil. A constant that is added to a row of logits changes nothing; probabilities are their logarithms. A row with a number that is not finite, but for a logit of −∞, has NaN.
 func (p *Predictor) Predict(dst, features, logits []float64) error {
 	if len(dst)%p.classes != 0 {
 		return fmt.Errorf("layers: there is room for %d log-probabilities, and a row has %d", len(dst), p.classes)

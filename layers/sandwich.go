@@ -182,7 +182,8 @@ func (x *Sandwich) invert(F *mat.SymDense, total float64) error {
 	inverse := estimate.InverseOff(scaled, off, math.Inf(1))
 	if inverse == nil {
 		return fmt.Errorf("layers: the loss of %s does not rise along %s, "+
-			"so that the calibration rows do not identify it and no covariance is known; fit with a penalty", NameOf(x.m), x.flattest(scaled, scale))
+			"so that no covariance is known: the calibration rows do not identify it, which a penalty mends, or the fit stopped short of the "+
+			"minimum, which optim.rule=lbfgs mends", NameOf(x.m), x.flattest(scaled, scale))
 	}
 	x.bread = mat.NewDense(x.dim(), x.dim(), nil)
 	x.bread.Apply(func(i, j int, v float64) float64 { return scale[i] * v * scale[j] }, inverse)

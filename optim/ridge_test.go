@@ -26,6 +26,7 @@ func TestRidge(t *testing.T) {
 		"Lookahead":        {rule: optim.Chain{optim.Lookahead{}, optim.Adam{WeightDecay: 2}}, err: nil, want: 2},
 		"Lion, none":       {rule: optim.Lion{}},
 		"decay of a share": {rule: optim.Chain{optim.Decay{Strength: 1, Mask: func(string) bool { return false }}, optim.Rate{}}, err: optim.ErrDecoupled},
+		"undeclared":       {rule: optim.Chain{optim.Undeclared{Rule: optim.SGD{}}, optim.Rate{}}, err: optim.ErrDecoupled},
 		"decay of a step":  {rule: optim.Chain{optim.Momentum{Factor: 0.5}, optim.Decay{Strength: 1}}, err: optim.ErrDecoupled},
 	} {
 		if got, err := optim.Ridge(test.rule); got != test.want || !errors.Is(err, test.err) {

@@ -337,7 +337,7 @@ func (c *compareCmd) report(t *terminal, f *study.Findings, page *report.Documen
 	if c.JSON {
 		return t.json(c.json(f, shown.Table.Objects(), lines, verdicts[0]))
 	}
-	shown.Lines = []string{"† NLL, or LCE shared, worse than the best by more than chance, at 5 %. Each p is corrected by Holm for all methods compared."}
+	shown.Lines = []string{"† worse than the best of its column by more than chance, at 5 %. Each p is corrected by Holm for all methods compared."}
 	if text := f.CrossFitted(); text != "" {
 		shown.Lines = append(shown.Lines, text)
 	}

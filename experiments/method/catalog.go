@@ -248,8 +248,8 @@ func (c *Catalog) Load(path string) (layers.Stateful, Method, error) {
 	return model, method, nil
 }
 
-// MethodByName finds one of [Methods].
+// Find finds one of [Methods].
 func Find(name string) (Method, error) { return (*Catalog)(nil).Find(name) }
 
-// LoadModel reads a model file of one of [Methods].
+// Load reads a model file of one of [Methods], model.safetensors of a run.
 func Load(path string) (layers.Stateful, Method, error) { return (*Catalog)(nil).Load(path) }

@@ -119,6 +119,11 @@ func (o *Options) averages(k int) layers.Codebook {
 // Divide is the paper's stage 1.
 func (o *Options) Divide() *layers.Divide { return o.divide(learnedCodes) }
 
+// DivideBy is the paper's stage 1 on codes of one's own, without the settings of its codebook but the centre.
+func (o *Options) DivideBy(c layers.Codes) *layers.Divide {
+	return &layers.Divide{Slots: o.slots(), Codebook: o.centred(c), Optim: o.divides()}
+}
+
 // divide is the paper's stage 1 on codes that are of that kind by default.
 func (o *Options) divide(kind string) *layers.Divide {
 	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(kind), Optim: o.divides()}

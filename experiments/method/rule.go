@@ -25,15 +25,20 @@ type RuleSettings struct {
 	stage    string
 	training Training
 	prefixes []string
+	decay    float64 // that was read
 }
 
+// Rate is the learning rate.
 func (s *RuleSettings) Rate() float64 {
 	return s.float("rate", 1e-3, Positive, s.training.paper(1e-3), "learning rate")
 }
 
+// Decay is λ. Give it to an [optim.Decay] in a chain: before your part it is a penalty on the loss, behind it decay that is
+// decoupled from the gradient. Intervals know of decay by that part alone, and refuse a rule that reads λ and has none.
 func (s *RuleSettings) Decay() float64 {
 	decay := s.training.Decay
-	return s.float("decay", decay, NonNegative, s.training.paper(decay), "weight decay")
+	s.decay = s.float("decay", decay, NonNegative, s.training.paper(decay), "weight decay")
+	return s.decay
 }
 
 // Float reads a number that this rule alone has, optim.NAME.

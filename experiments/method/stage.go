@@ -44,13 +44,13 @@ func (t Training) paper(value any) string {
 
 // Optim reads the settings optim.… of a method that trains in one stage: in minibatches by a rule, or over all rows.
 func (o *Options) Optim(stage string, t Training) optim.Method {
-	return o.trained(&RuleSettings{o, stage, t, []string{optimPrefix}})
+	return o.trained(&RuleSettings{of: o, stage: stage, training: t, prefixes: []string{optimPrefix}})
 }
 
 // Stage reads the settings of one of several stages: optim.… sets all of them, and divide.…, for the stage "divide",
 // this one alone.
 func (o *Options) Stage(stage string, t Training) optim.Method {
-	return o.trained(&RuleSettings{o, stage, t, []string{optimPrefix, stage + "."}})
+	return o.trained(&RuleSettings{of: o, stage: stage, training: t, prefixes: []string{optimPrefix, stage + "."}})
 }
 
 // Minimize reads the settings optim.… of a method that minimizes a loss over all rows: by L-BFGS, or by the rule that
@@ -65,7 +65,7 @@ func (o *Options) minimize(rule Rule) optim.Method {
 	if name != rule.Name {
 		rule = o.Catalog.rule(name)
 	}
-	s := &RuleSettings{o, "minimize", Training{Batch: 128}, []string{optimPrefix}}
+	s := &RuleSettings{of: o, stage: "minimize", training: Training{Batch: 128}, prefixes: []string{optimPrefix}}
 	switch {
 	case rule.Whole != nil:
 		return s.wholly(rule)
@@ -91,7 +91,7 @@ func (o *Options) trained(s *RuleSettings) optim.Method {
 // divides is the optimizer of the stage that divides the space. The codewords move with each of its steps, so that what
 // goes over all rows cannot train it: named for all stages, it leaves this one its default.
 func (o *Options) divides() optim.Settings {
-	s := &RuleSettings{o, "divide", Published, []string{optimPrefix, "divide."}}
+	s := &RuleSettings{of: o, stage: "divide", training: Published, prefixes: []string{optimPrefix, "divide."}}
 	return s.steps(s.rule(slices.DeleteFunc(o.Catalog.allRules(), func(r Rule) bool { return r.New == nil })))
 }
 
@@ -132,6 +132,9 @@ func (s *RuleSettings) steps(rule Rule) optim.Settings {
 	out := optim.Settings{Rule: rule.New(s), Batch: s.training.Batch, Epochs: 100, Patience: 10, Executor: o.Executor}
 	if out.Rule == nil && o.err == nil {
 		o.err = fmt.Errorf("the New of the rule %s gives no rule", rule.Name)
+	}
+	if ridge, err := optim.Ridge(out.Rule); s.decay > 0 && ridge == 0 && err == nil {
+		out.Rule = optim.Undeclared{Rule: out.Rule}
 	}
 	schedule, clip, average := "constant", 0.0, 0.0
 	for i, prefix := range s.prefixes {

@@ -29,6 +29,9 @@ func clone(t *testing.T) string {
 	if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.CopyFS(filepath.Join(dir, "experiments/paper"), os.DirFS(filepath.Join(root, "experiments/paper"))); err != nil {
+		t.Fatal(err)
+	}
 	content, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -186,7 +186,7 @@ func shiftNames(shifts []source.Shift) string {
 // and as far as it has their settings.
 func (s *Study) grid(o *source.Origin, set Settings) []run.Spec {
 	grid := s.Grid(o)
-	if s.varies(byRule) {
+	if s.Name == optimizersName {
 		grid = withRules(grid, set.Catalog)
 	}
 	if set.Methods == nil || len(grid) == 0 {

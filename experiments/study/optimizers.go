@@ -13,9 +13,11 @@ import (
 	"calibra/experiments/run"
 )
 
+const optimizersName = "optimizers"
+
 // optimizersStudy fits methods whose least loss is known by every rule.
 var optimizersStudy = Study{
-	Name: "optimizers", Line: "methods by every optimizer on one objective: which reach the optimum, and how much an early stop costs",
+	Name: optimizersName, Line: "methods by every optimizer on one objective: which reach the optimum, and how much an early stop costs",
 	Grid:       always(optimizerGrid()),
 	Vary:       []Field{byMethod, byRule},
 	Judging:    run.Judging{Anchors: 1000},

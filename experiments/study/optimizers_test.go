@@ -40,6 +40,13 @@ func TestOptimizersFromOutside(t *testing.T) {
 			}
 		}
 	}
+	swept, err := Sweep{Catalog: set.Catalog, Methods: []string{"vector"}, Swept: []Swept{{"optim.rule", []string{"adam", "lbfgs"}}}}.Study()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grid := swept.grid(o, set); len(grid) != 2 {
+		t.Errorf("a sweep of two rules has the rows %v", grid)
+	}
 	results, failures, err := runAll(t.Context(), store(t, t.TempDir()), cells, 2)
 	if err != nil || len(failures) > 0 {
 		t.Fatal(err, failures)

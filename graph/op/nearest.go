@@ -32,8 +32,8 @@ func nearest32(_ NearestOp, v Args[float32]) {
 
 func nearest64(_ NearestOp, v Args[float64]) { assign(v.OutInts(), v.In(0), v.In(1), v.Columns(1)) }
 
-// NearestIn is [Nearest] among codewords from … to−1 of c alone: of a level, or of a slot that has its own. Their codes
-// count from the first codeword of c.
+// NearestIn is [Nearest] among codewords from … to−1 of c alone: of a level, or of a slot that has its own. The codes
+// are rows of c, from … to−1.
 func NearestIn(from, to int) Op { return Op{NearestInOp{from, to}} }
 
 // NearestInOp is the op of [NearestIn].

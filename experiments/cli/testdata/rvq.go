@@ -19,8 +19,8 @@ import (
 var mine = method.Method{
 	Name: "mine", Line: "vq on residual codes", Needs: []string{"features"}, StopsEarly: true,
 	New: func(o *method.Options) layers.Stateful {
-		divide, k := o.Divide(), o.Int("codebook.codewords", 64, 1, "64", "codewords of a level")
-		divide.Codebook = RVQ{layers.KMeans{Codewords: k}, o.Int("rvq.levels", 3, 1, "", "levels L")}
+		k := o.Int("codebook.codewords", 64, 1, "64", "codewords of a level")
+		divide := o.DivideBy(RVQ{layers.KMeans{Codewords: k}, o.Int("rvq.levels", 3, 1, "", "levels L")})
 		return layers.Train(divide, layers.Bilinear{}, o.Stage("calibrate", method.Published))
 	},
 }

@@ -18,8 +18,7 @@ var mine = method.Method{
 	Name: "mine", Line: "the paper's bilinear calibrator on codewords that are drawn far from each other",
 	Needs: []string{"features"}, StopsEarly: true,
 	New: func(o *method.Options) layers.Stateful {
-		divide := o.Divide()
-		divide.Codebook = Spread{layers.Fixed{Codewords: o.Int("codebook.codewords", 64, 1, "64", "codewords")}}
+		divide := o.DivideBy(Spread{layers.Fixed{Codewords: o.Int("codebook.codewords", 64, 1, "64", "codewords")}})
 		return layers.Train(divide, layers.Bilinear{}, o.Stage("calibrate", method.Published))
 	},
 }
