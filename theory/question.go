@@ -54,8 +54,8 @@ type Population struct {
 // Sampler draws samples whose rows are not each drawn alone: dependent rows, as of a Markov chain or of clusters, rows
 // without replacement, rows of another law that are reweighted, rows whose codes are learned on them.
 type Sampler struct {
-	// Draw gives the share W_N of each (cell, atom, label) among n rows that it draws; the shares sum to 1. law is the
-	// probability of each, in the same order, and t says what they are.
+	// Draw gives the share W_N of each (cell, atom, label) among n rows that it draws, reweighted if it likes: the shares
+	// sum to about 1. law is the probability of each, in the same order, and t says what they are.
 	Draw func(t *Truth, law []float64, n int, rng *rand.Rand) []float64
 	// Scores is J = lim N Cov ∇L_N(θ*) of such samples at a limit; nil: that of rows drawn alone, l.Scores.
 	Scores func(model Model, l Limit) *mat.SymDense
