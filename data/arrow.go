@@ -219,8 +219,8 @@ func namesOf(a arrow.Array) func(i int) string {
 	return nil
 }
 
-// categoriesIn are the columns of categories by Arrow's schema, in base64, and whether their order has a meaning; none where it
-// cannot be read. It is a message of Message.fbs behind its length, whose header is a table of Schema.fbs.
+// categoriesIn are the columns of categories by Arrow's schema, in base64, and whether their order has a meaning; none
+// where it cannot be read. It is a message of Message.fbs behind its length, whose header is a table of Schema.fbs.
 func categoriesIn(schema string) (ordered map[string]bool) {
 	defer func() {
 		if recover() != nil { // an offset of a damaged schema leads out of it

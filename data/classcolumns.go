@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Tables of predictions call the columns of the classes prob_NAME, p_NAME, .pred_NAME, prob.NAME, score_NAME … or, where the
-// values of the label column are the names of columns, NAME alone. Their label column may have any name, if its values are
-// names of classes and those of no other column are.
+// Tables of predictions call the columns of the classes prob_NAME, p_NAME, .pred_NAME, prob.NAME, score_NAME … or,
+// where the values of the label column are the names of columns, NAME alone. Their label column may have any name, if
+// its values are names of classes and those of no other column are.
 
 // scoreWord is what tools call scores: the columns of classes begin with it, and H2O's are p0, p1, … too.
 const scoreWord = `(?i:(?:y_?)?(?:prob|proba|probability|probabilities|p|\.?pred|score|class|confidence|conf|softmax))`

@@ -22,8 +22,9 @@ type classOrder struct {
 
 const byLevels, byZero, byOne = "order of their categories", "order from 0", "order from 1"
 
-// nameByLabels takes for the classes what the labels name, in the order of ordered categories or else in the first of the
-// orders that the columns may have: that of categories, of numbers, of the alphabet, and that in which the file names them.
+// nameByLabels takes for the classes what the labels name, in the order of ordered categories or else in the first of
+// the orders that the columns may have: that of categories, of numbers, of the alphabet, and that in which the file
+// names them.
 func (a *archive) nameByLabels() error {
 	seen, err := a.labelNames()
 	if err != nil || seen == nil {
@@ -62,8 +63,8 @@ func (a *archive) take(o classOrder) {
 }
 
 // judgeOrder holds the order that was taken to the rows, where nothing but the labels names the classes. Another one is
-// taken if it fits the columns better beyond chance. It is an *InputError if the rows do not tell the orders apart, or if two classes
-// seem to be exchanged in the best of them.
+// taken if it fits the columns better beyond chance. It is an *InputError if the rows do not tell the orders apart, or
+// if two classes seem to be exchanged in the best of them.
 func (a *archive) judgeOrder(sets ...*Set) error {
 	if a.orders == nil {
 		return nil
@@ -185,7 +186,8 @@ func Numbers(names []string) []int {
 	return numbers
 }
 
-// orderAlarm is the chance of taking labels for exchanged where chance alone is the reason, and surely as many standard deviations.
+// orderAlarm is the chance of taking labels for exchanged where chance alone is the reason, and surely as many standard
+// deviations.
 const orderAlarm = 1e-3
 
 var surely = distuv.UnitNormal.Quantile(1 - orderAlarm)
@@ -193,7 +195,8 @@ var surely = distuv.UnitNormal.Quantile(1 - orderAlarm)
 // orderRows are as many rows as are looked at.
 const orderRows = 10_000
 
-// labelledScores are the logits and labels of rows that have both and count, of orderRows at most; nil where there are none.
+// labelledScores are the logits and labels of rows that have both and count, of orderRows at most; nil where there are
+// none.
 func labelledScores(sets []*Set) (*mat.Dense, []int) {
 	var rows [][]float64
 	var labels []int
@@ -216,9 +219,10 @@ func labelledScores(sets []*Set) (*mat.Dense, []int) {
 	return scores, at(labels, some)
 }
 
-// Exchanged are the two classes whose labels fit the columns least as they are, by the rows of these two: z is by how many standard
-// deviations the rows of a have larger differences s_a − s_b than those of b (Mann and Whitney 1947), and below surely chance
-// alone has it so low at orderAlarm for all pairs together. A bias or a temperature of the logits is no matter.
+// Exchanged are the two classes whose labels fit the columns least as they are, by the rows of these two: z is by how
+// many standard deviations the rows of a have larger differences s_a − s_b than those of b (Mann and Whitney 1947), and
+// below surely chance alone has it so low at orderAlarm for all pairs together. A bias or a temperature of the logits
+// is no matter.
 func Exchanged(scores *mat.Dense, labels []int) (a, b int, z, surely float64) {
 	_, classes := scores.Dims()
 	of := make([][]int, classes)
@@ -280,9 +284,9 @@ func rankSum(a, b []float64) float64 {
 	return (sum - n*(n+m+1)/2) / math.Sqrt(variance)
 }
 
-// manyPairs are so many that those of too few rows to tell are left out, and leaning is by how many standard deviations two classes fit
-// better if they are exchanged where the rows do not tell: of 6000 problems in their right order of TestColumnsPermuted none does, and of
-// 6000 with two classes exchanged all but one do.
+// manyPairs are so many that those of too few rows to tell are left out, and leaning is by how many standard deviations
+// two classes fit better if they are exchanged where the rows do not tell: of 6000 problems in their right order of
+// TestColumnsPermuted none does, and of 6000 with two classes exchanged all but one do.
 const manyPairs, leaning = 10_000, 1
 
 // difference is a − b, 0 of two classes that are both masked.
@@ -325,7 +329,8 @@ func columnRanks(scores *mat.Dense) *mat.Dense {
 	return p
 }
 
-// betterOrder is by how many standard deviations labels whose columns are one fit the ranks better than if they are other.
+// betterOrder is by how many standard deviations labels whose columns are one fit the ranks better than if they are
+// other.
 func betterOrder(ranks *mat.Dense, labels, one, other []int) float64 {
 	n, _ := ranks.Dims()
 	gain := mat.NewDense(n, len(one), nil)

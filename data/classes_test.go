@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawn are predictions of 2 to 10 classes of random shares for 100 to 1000 rows, right in 40 to 95 % of them, and their labels, with
-// logits of any temperature and with biases.
+// drawn are predictions of 2 to 10 classes of random shares for 100 to 1000 rows, right in 40 to 95 % of them, and
+// their labels, with logits of any temperature and with biases.
 func drawnClasses(rng *rand.Rand) (*mat.Dense, []int) {
 	for {
 		n, classes, skill := 100+rng.IntN(901), 2+rng.IntN(9), .5+3.5*rng.Float64()
@@ -68,8 +68,8 @@ func read(t *testing.T, scores *mat.Dense, labels, to []int, more ...Array) (*Pr
 	return readPredictions(a, "")
 }
 
-// TestColumnsPermuted: names of the columns put any order right. Without them another order of the columns than the alphabet is
-// refused, put right or asked for, and the alphabet is never called wrong.
+// TestColumnsPermuted: names of the columns put any order right. Without them another order of the columns than the
+// alphabet is refused, put right or asked for, and the alphabet is never called wrong.
 func TestColumnsPermuted(t *testing.T) {
 	const draws = 150 // of 3000 none is wrong or refused in its right order, and 3 are asked for
 	rng, told := rand.New(rand.NewPCG(1, 2)), map[string]int{}
@@ -122,8 +122,8 @@ func TestColumnsPermuted(t *testing.T) {
 	}
 }
 
-// TestLabelsFromOne: labels 1…C beside C columns are those of the columns in their order, and a model that was fitted to such labels
-// reads others so.
+// TestLabelsFromOne: labels 1…C beside C columns are those of the columns in their order, and a model that was fitted
+// to such labels reads others so.
 func TestLabelsFromOne(t *testing.T) {
 	open := func(names Names, labels ...int) (*Source, error) {
 		var out bytes.Buffer

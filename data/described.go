@@ -48,7 +48,8 @@ func (p *Predictions) Describe(path, of string) (*Described, error) {
 
 // sameLabels returns an *InputError where labels of the file contradict those of the predictions, row by row. Classes
 // are the same by their names where both have names, by their numbers where neither has, or else where the first row of
-// one class tells which class of the other it is. Labels are not compared where one of both is certain and the other not.
+// one class tells which class of the other it is. Labels are not compared where one of both is certain and the other
+// not.
 func (p *Predictions) sameLabels(a *archive, key, of string) error {
 	if p.Labels == nil {
 		return nil

@@ -25,8 +25,8 @@ func Digest(paths ...string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Digest is the SHA-256 of the rows, in hexadecimal digits: of their labels and logits, or their features
-// where they have no logits. Sets of equal digests are the same rows in the same order; it is "" of rows without labels.
+// Digest is the SHA-256 of the rows, in hexadecimal digits: of their labels and logits, or their features where they
+// have no logits. Sets of equal digests are the same rows in the same order; it is "" of rows without labels.
 func (s *Set) Digest() string {
 	if s.Labels == nil {
 		return ""

@@ -22,9 +22,9 @@
 //	known posteriors           package synthetic
 //	shifted rows               RawSettings.HeldOut, eval_out of the weather data
 //
-// A [Source] is a calibration problem. A [Table] or images are raw rows, on which an encoder is trained first. [OpenRaw]
-// divides raw rows: some train the encoder, the others calibrate and test, as [Inputs] of a network. A mistake of the
-// user is an [*InputError] of one sentence. Package disk writes files, either completely or not at all.
+// A [Source] is a calibration problem. A [Table] or images are raw rows, on which an encoder is trained first.
+// [OpenRaw] divides raw rows: some train the encoder, the others calibrate and test, as [Inputs] of a network. A
+// mistake of the user is an [*InputError] of one sentence. Package disk writes files, either completely or not at all.
 //
 // # Rows, weights
 //
@@ -38,10 +38,11 @@
 //
 // # Scores, classes, labels
 //
-// A score is what the classifier says of a class: a logit, a log-probability, a probability on any scale, or one against the rest
-// ([Scores]). One [Judge] tells which by the values where the caller does not say, and asks where they may be several. Rows become
-// log-probabilities once, where they are read. A logit [MaskDepth] below the largest of its row, or −∞, is a mask: the class cannot
-// be. A probability of 0 is rounded, and all below one floor are the floor ([Source.Floor]).
+// A score is what the classifier says of a class: a logit, a log-probability, a probability on any scale, or one
+// against the rest ([Scores]). One [Judge] tells which by the values where the caller does not say, and asks where they
+// may be several. Rows become log-probabilities once, where they are read. A logit [MaskDepth] below the largest of its
+// row, or −∞, is a mask: the class cannot be. A probability of 0 is rounded, and all below one floor are the floor
+// ([Source.Floor]).
 //
 // A class is a column of scores. Its name is, in this order, what class_names, logit_NAME or prob_NAME say, a level of
 // an ordered category, or its number. A label is a class: its name, the number that its name ends in, its place 0…C−1,
@@ -52,8 +53,8 @@
 // # Tables
 //
 // A table file (Parquet, Arrow, csv) has one column for each meaning; two are refused. Names are compared after Unicode
-// normalization. Delimiter, decimal mark, line endings and compression of a csv file are detected from its bytes. Probabilities that
-// differ only by rounding count as equal ([Set.Resolution]).
+// normalization. Delimiter, decimal mark, line endings and compression of a csv file are detected from its bytes.
+// Probabilities that differ only by rounding count as equal ([Set.Resolution]).
 //
 // # Forms
 //

@@ -164,7 +164,8 @@ func (e *entry) numbered(text []string) ([]int, error) {
 	return labels, nil
 }
 
-// checkNames holds the number of names against the columns of logits; orders of more or fewer classes are no orders of theirs.
+// checkNames holds the number of names against the columns of logits; orders of more or fewer classes are no orders of
+// theirs.
 func (a *archive) checkNames(columns int) error {
 	of := slices.DeleteFunc(slices.Clone(a.orders), func(o classOrder) bool { return len(o.names) != columns })
 	if columns > 0 && len(of) > 0 {

@@ -23,9 +23,10 @@ type archive struct {
 	left    []string // columns of the table that are no arrays
 	taken   []string // arrays that stand for logits
 	names   Names
-	// categories are the classes of labels as the file lists them, nil without; ordered is true where their order is said
-	// to have a meaning. orders are those that labels of text may be numbered in, the first by which they are, and asked
-	// is true where the rows must tell which; order says which was taken, "" where the classes have names beside the labels.
+	// categories are the classes of labels as the file lists them, nil without; ordered is true where their order is
+	// said to have a meaning. orders are those that labels of text may be numbered in, the first by which they are, and
+	// asked is true where the rows must tell which; order says which was taken, "" where the classes have names beside
+	// the labels.
 	categories     []string
 	ordered, asked bool
 	orders         []classOrder

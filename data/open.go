@@ -26,7 +26,8 @@ func OpenFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadPlain is [ReadConfiguration] of the file name below root, which must not be a link. If there is no file, the error is fs.ErrNotExist.
+// ReadPlain is [ReadConfiguration] of the file name below root, which must not be a link. If there is no file, the
+// error is fs.ErrNotExist.
 func ReadPlain(root *os.Root, name string) ([]byte, error) {
 	path := filepath.Join(root.Name(), name)
 	f, err := OpenIn(root, name)

@@ -27,7 +27,8 @@ type Predictions struct {
 	unread      func(embedding string) string
 }
 
-// Unread names the arrays of the file that nothing reads, in words; "" if there are none. An embedding of another name is read.
+// Unread names the arrays of the file that nothing reads, in words; "" if there are none. An embedding of another name
+// is read.
 func (p *Predictions) Unread(embedding string) string {
 	if p.unread == nil {
 		return ""
@@ -154,16 +155,16 @@ func (p *Predictions) Counting() []float64 {
 	return p.Weights
 }
 
-// ReadPredictions reads predictions, ours or another tool's, from the npz file
-// at path: log_probs or else probs or else logits (N×C, the first that is there)
-// and, where known, labels (N, or N×C where they are not certain) and weights (N). Rows of probabilities are divided by their sum, which must be
-// 1 but for the rounding of the values, and logits that are probabilities are read as such (see [Judge]). Whatever is wrong with the file is an *InputError.
+// ReadPredictions reads predictions, ours or another tool's, from the npz file at path: log_probs or else probs or else
+// logits (N×C, the first that is there) and, where known, labels (N, or N×C where they are not certain) and weights
+// (N). Rows of probabilities are divided by their sum, which must be 1 but for the rounding of the values, and logits
+// that are probabilities are read as such (see [Judge]). Whatever is wrong with the file is an *InputError.
 func ReadPredictions(path string) (*Predictions, error) {
 	return ReadPredictionsContext(context.Background(), path, "")
 }
 
-// ReadPredictionsContext is [ReadPredictions] of numbers that are what as says, whatever their key, or "". It ends when ctx
-// is cancelled, with an error that wraps its error.
+// ReadPredictionsContext is [ReadPredictions] of numbers that are what as says, whatever their key, or "". It ends when
+// ctx is cancelled, with an error that wraps its error.
 func ReadPredictionsContext(ctx context.Context, path string, as Scores) (*Predictions, error) {
 	return wanted(ctx, path, func(a *archive) (*Predictions, error) { return readPredictions(a, as) })
 }
@@ -221,8 +222,8 @@ func (a *archive) predicted() string { return cmp.Or(a.first("log_probs", "probs
 // namedScores are what arrays of these names hold.
 var namedScores = map[string]Scores{"log_probs": LogProbabilities, "probs": Probabilities}
 
-// logProbs reads scores as normalized log-probabilities: by what the caller says, "" for nothing, or else the key, or of
-// logits the [Judge]. Where they are divided by their sums, readAs says so.
+// logProbs reads scores as normalized log-probabilities: by what the caller says, "" for nothing, or else the key, or
+// of logits the [Judge]. Where they are divided by their sums, readAs says so.
 func (e *entry) logProbs(said Scores) (m *mat.Dense, readAs string, err error) {
 	if m, err = e.matrix(Masked); err != nil {
 		return nil, "", err

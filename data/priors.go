@@ -12,9 +12,9 @@ import (
 // priorsRounding is how far from 1 written priors may sum, by their rounding.
 const priorsRounding = .01
 
-// ReadPriors reads how frequent each of C classes is from a csv file with the columns class and prior, in any order and among
-// others: a row for each class, by its name or, where that is no name, its number. They are 0 or more, sum to 1 but for their
-// rounding, and are divided by their sum.
+// ReadPriors reads how frequent each of C classes is from a csv file with the columns class and prior, in any order and
+// among others: a row for each class, by its name or, where that is no name, its number. They are 0 or more, sum to 1
+// but for their rounding, and are divided by their sum.
 func ReadPriors(path string, classes int, names []string) ([]float64, error) {
 	file, err := OpenFile(path)
 	if err != nil {

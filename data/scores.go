@@ -19,8 +19,9 @@ import (
 type Scores string
 
 // Logits are as a network gives them, up to a constant of each row. LogProbabilities are after its log-softmax and are
-// read as logits, Probabilities are after its softmax, on any scale: percentages and 0…256 too. OneVsRest are probabilities
-// of each class against the rest, divided by the sums of their rows. Doubtful may be several of them, and the user has to say which.
+// read as logits, Probabilities are after its softmax, on any scale: percentages and 0…256 too. OneVsRest are
+// probabilities of each class against the rest, divided by the sums of their rows. Doubtful may be several of them, and
+// the user has to say which.
 const (
 	Logits           Scores = "logits"
 	LogProbabilities Scores = "log-probabilities"
@@ -61,9 +62,9 @@ func (s Scores) Normalized() bool { return s == Probabilities || s == OneVsRest 
 const MaskDepth = 745
 
 // floors are what all probabilities below are read as, zeros too: they are rounded and no masks. That counts which no
-// probability but 0, as the file has it, lies below: 1e-12, the floor of the metrics, so that the classifier as it is has the
-// same loss before and after; else the least positive number of float32; else about that of float64, at which a number on a
-// scale of 256 is no mask ([MaskDepth]).
+// probability but 0, as the file has it, lies below: 1e-12, the floor of the metrics, so that the classifier as it is
+// has the same loss before and after; else the least positive number of float32; else about that of float64, at which a
+// number on a scale of 256 is no mask ([MaskDepth]).
 var floors = [...]float64{1e-12, 0x1p-149, 1e-320}
 
 // LogProbs are the log-probabilities of each row of scores: log-softmax over the classes that are not masked, and −∞
@@ -113,7 +114,8 @@ func masks(score, top float64) bool { return score-top < -MaskDepth }
 // Masked reports whether the class of a log-probability cannot be.
 func Masked(logProb float64) bool { return math.IsInf(logProb, -1) }
 
-// MaskedLabel is the first row whose label, or a class of its soft label, is masked by the logits, and the class; row is −1 where there is none.
+// MaskedLabel is the first row whose label, or a class of its soft label, is masked by the logits, and the class; row
+// is −1 where there is none.
 func (s *Set) MaskedLabel() (row, class int) {
 	if s.Logits == nil || s.Labels == nil {
 		return -1, 0
@@ -242,7 +244,8 @@ func extend(r *[2]float64, at *[2]int, v float64, i int) {
 	}
 }
 
-// scales are what the rows of probabilities sum to: 1, 100 of percentages, and 255 or 256 of a quantized softmax, whose 256 is cut to 255.
+// scales are what the rows of probabilities sum to: 1, 100 of percentages, and 255 or 256 of a quantized softmax, whose
+// 256 is cut to 255.
 var scales = [...][2]float64{{1, 1}, {100, 100}, {255, 256}}
 
 // scale is what all rows sum to but for their rounding; 0 where they have no such sum.
@@ -258,8 +261,8 @@ func (j *Judge) scale() float64 {
 	return 0
 }
 
-// constant is what all of a number of rows sum to, as votes do, whatever it is, but for the rounding of large numbers; 0 where
-// they differ.
+// constant is what all of a number of rows sum to, as votes do, whatever it is, but for the rounding of large numbers;
+// 0 where they differ.
 func (j *Judge) constant() float64 {
 	sum, off := (j.sums[0]+j.sums[1])/2, closest
 	if allowed := 2 * j.allowed(sum); allowed < mostRounding {
@@ -325,7 +328,8 @@ func (j *Judge) doubt() string {
 	return ""
 }
 
-// accept returns an *InputError unless the array holds what as says it does; why is what it may be where that is Doubtful.
+// accept returns an *InputError unless the array holds what as says it does; why is what it may be where that is
+// Doubtful.
 func (j *Judge) accept(path, array string, as Scores, why string) error {
 	array += columnOf(path, array)
 	switch {
@@ -352,9 +356,9 @@ func (j *Judge) accept(path, array string, as Scores, why string) error {
 	return Inputf(path, "row %d of %s sums to %.6g; probabilities must sum to 1: divide each row by its sum, if that is right (--scores one-vs-rest does)", j.at[end], array, j.sums[end])
 }
 
-// Applied is what rows for a model that was fitted on scores are read as, where the caller says said: what may be several
-// is what the model's rows were, and so are a few rows; doubt says where they seem to be no logits for all that. Rows that
-// are something else are an *InputError. An old model does not record its scores.
+// Applied is what rows for a model that was fitted on scores are read as, where the caller says said: what may be
+// several is what the model's rows were, and so are a few rows; doubt says where they seem to be no logits for all
+// that. Rows that are something else are an *InputError. An old model does not record its scores.
 func (j *Judge) Applied(path string, said, fitted Scores) (as Scores, doubt string, err error) {
 	looks, _ := j.Looks()
 	if as = cmp.Or(said, fitted); said == "" {
@@ -412,8 +416,8 @@ func (j *Judge) said(as Scores, floor float64) string {
 	return text
 }
 
-// resolution is [Set.Resolution] of rows that are read as as. Equal probabilities of two rows, divided by the sums of their rows,
-// are apart by what these differ.
+// resolution is [Set.Resolution] of rows that are read as as. Equal probabilities of two rows, divided by the sums of
+// their rows, are apart by what these differ.
 func (j *Judge) resolution(as Scores) float64 {
 	switch far := max(-j.logs[0], j.logs[1]); {
 	case j.rows == 0 || as == OneVsRest:
@@ -498,8 +502,8 @@ func (g *grain) unit(v float64) float64 {
 	return math.Abs(v) * 2 * g.bits.rounding()
 }
 
-// rounding is by how much numbers on a scale may be off, as a share of it: a unit of the last decimal, as it may be cut,
-// or the unit roundoff of their type. Nobody rounds probabilities to one decimal: .5 and .4 are exact.
+// rounding is by how much numbers on a scale may be off, as a share of it: a unit of the last decimal, as it may be
+// cut, or the unit roundoff of their type. Nobody rounds probabilities to one decimal: .5 and .4 are exact.
 func (g *grain) rounding(scale float64) float64 {
 	if g.decimals <= mostDecimals {
 		return math.Pow10(-g.told(scale)) / scale
@@ -542,9 +546,9 @@ func (s *Set) Judge() *Judge {
 }
 
 // Settle replaces the logits of all parts by log-probabilities (see [LogProbs]). It reads them as given by as or, if as
-// is "", as the [Judge] tells of the part that has most rows; another part that may be several, or of a few rows, is read alike. Floor is that of a
-// model, 0 for that of the rows. It records the answers in Scores, ReadAs and Floor. What may be several, a row that is no
-// distribution, and a label of a masked class are an *InputError.
+// is "", as the [Judge] tells of the part that has most rows; another part that may be several, or of a few rows, is
+// read alike. Floor is that of a model, 0 for that of the rows. It records the answers in Scores, ReadAs and Floor.
+// What may be several, a row that is no distribution, and a label of a masked class are an *InputError.
 func (s *Source) Settle(as Scores) error {
 	var (
 		seen    = map[string]*Judge{}

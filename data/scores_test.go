@@ -67,7 +67,8 @@ func drawn(rng *rand.Rand, c int, do func(p float64) float64) *mat.Dense {
 	return m
 }
 
-// TestJudge tells probabilities on any scale by their sums, as far as their rounding allows, and asks where it cannot tell.
+// TestJudge tells probabilities on any scale by their sums, as far as their rounding allows, and asks where it cannot
+// tell.
 func TestJudge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	softmax := func(c int, do func(float64) float64) *mat.Dense { return drawn(rand.New(rand.NewPCG(2, 2)), c, do) }
@@ -151,8 +152,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestOrdinaryLogitsAreNotAsked: normal logits, of any scale and type, at positive means and cut at 0 too, are read as logits,
-// however few the rows. Rows that all lie in 0…1 are the exception; they are drawn again.
+// TestOrdinaryLogitsAreNotAsked: normal logits, of any scale and type, at positive means and cut at 0 too, are read as
+// logits, however few the rows. Rows that all lie in 0…1 are the exception; they are drawn again.
 func TestOrdinaryLogitsAreNotAsked(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	types := []func(float64) float64{
@@ -189,7 +190,8 @@ func float16s(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// TestFloor: all probabilities below one floor are one value, which no p > 0 of the rows lies below, and a model's floor counts.
+// TestFloor: all probabilities below one floor are one value, which no p > 0 of the rows lies below, and a model's
+// floor counts.
 func TestFloor(t *testing.T) {
 	for _, c := range []struct {
 		smallest, model, want float64
@@ -212,8 +214,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestScoresSaid: the same rows as logits, log-probabilities, probabilities, percentages and of a quantized softmax are the same
-// log-probabilities, but for the rounding of their form.
+// TestScoresSaid: the same rows as logits, log-probabilities, probabilities, percentages and of a quantized softmax are
+// the same log-probabilities, but for the rounding of their form.
 func TestScoresSaid(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	p := drawn(rng, 4, func(p float64) float64 { return p })
@@ -245,7 +247,8 @@ func TestScoresSaid(t *testing.T) {
 	}
 }
 
-// TestAppliedAsFitted: what may be several is what the model's rows were, and so are few rows; what is something else is refused.
+// TestAppliedAsFitted: what may be several is what the model's rows were, and so are few rows; what is something else
+// is refused.
 func TestAppliedAsFitted(t *testing.T) {
 	one, many := mat.NewDense(1, 2, []float64{.3, .7}), mat.NewDense(6, 2, []float64{.3, .7, .5, .5, .1, .9, .2, .8, .6, .4, 1, 0})
 	odds := drawn(rand.New(rand.NewPCG(5, 5)), 3, func(p float64) float64 { return p / (1 - p) })

@@ -15,9 +15,9 @@ type Set struct {
 	Features mat.Matrix // N×M: a *mat.Dense, or *Singles as a file of single precision has them
 	Logits   *mat.Dense // N×C; once read, log-probabilities (see [LogProbs]): −∞ of a class that cannot be
 	Labels   []int      // N values in 0…C−1
-	// Resolution is how far rounding may have moved a normalized probability, relative to it: the most by which a row of
-	// probabilities, or of their logarithms, misses the sum of 1, 1e-7 in float32, 1.5e-6 of three classes in six decimals;
-	// 0 of other logits. Probabilities that rounding can have moved apart are one value.
+	// Resolution is how far rounding may have moved a normalized probability, relative to it: the most by which a row
+	// of probabilities, or of their logarithms, misses the sum of 1, 1e-7 in float32, 1.5e-6 of three classes in six
+	// decimals; 0 of other logits. Probabilities that rounding can have moved apart are one value.
 	Resolution float64
 	// Scores is what the logits were before they became log-probabilities; "" where that is not known.
 	Scores Scores
@@ -31,8 +31,8 @@ type Set struct {
 	// Weights multiply the losses of the rows (N): finite, 0 or more, not all 0, and otherwise of any size, as the
 	// file has them; nil: 1 each. Fits take the weights of [Set.ForFit].
 	Weights []float64
-	// TestWeights are the weights by which tests count the rows (N), where a row has the weight of its copies too and these have 0;
-	// nil: Weights.
+	// TestWeights are the weights by which tests count the rows (N), where a row has the weight of its copies too and
+	// these have 0; nil: Weights.
 	TestWeights []float64
 	// Soft are the probabilities of the classes (N×C) if classes are not certain; Labels are then the
 	// classes of largest probability. nil: Labels are certain.

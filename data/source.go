@@ -35,13 +35,12 @@ type Source struct {
 //	            N×C  or the probabilities of the classes, rows that sum to 1
 //	P_weights   N    by what the loss of each row is multiplied, 0 or more
 //
-// and test_groups (N), integers or texts, or groups, where test rows are of groups that are to be told apart,
-// with group_names (G) where integers have names; and class_names (C) and feature_names (M) of text. Labels of text are numbered by class_names
-// or, without it, in ascending order. provenance, cal_rows and test_rows, as calibra encode
-// writes them, say where the rows come from.
-// Parts and arrays may be missing (see [Source.Require]); the present ones
-// must agree in N, M and C. Without logits C is one more than the largest
-// label. Whatever is wrong with the file is an *InputError.
+// and test_groups (N), integers or texts, or groups, where test rows are of groups that are to be told apart, with
+// group_names (G) where integers have names; and class_names (C) and feature_names (M) of text. Labels of text are
+// numbered by class_names or, without it, in ascending order. provenance, cal_rows and test_rows, as calibra encode
+// writes them, say where the rows come from. Parts and arrays may be missing (see [Source.Require]); the present ones
+// must agree in N, M and C. Without logits C is one more than the largest label. Whatever is wrong with the file is an
+// *InputError.
 func Open(path string) (*Source, error) { return OpenContext(context.Background(), path, Names{}) }
 
 // OpenContext is [Open] of a file whose classes and features have the names that a model was fitted
@@ -314,8 +313,8 @@ func (s *Source) keys() []string {
 	return keys
 }
 
-// RareClasses lists the classes, of Classes, that from least to most calibration rows have. A calibrator knows nothing of a
-// class without rows, and little of one with few.
+// RareClasses lists the classes, of Classes, that from least to most calibration rows have. A calibrator knows nothing
+// of a class without rows, and little of one with few.
 func (s *Source) RareClasses(least, most int) []int {
 	if s.Cal == nil {
 		return nil
@@ -329,9 +328,9 @@ func (s *Source) RareClasses(least, most int) []int {
 	return slices.DeleteFunc(UpTo(s.Classes), func(y int) bool { return counts[y] < least || counts[y] > most })
 }
 
-// OpenWhole reads one labelled set: the labelled rows of all parts of a features file, or predictions (see [ReadPredictions]), whose
-// probabilities stand for logits, with the array features or else embedding. They are the calibration rows of the source. Those of
-// one part, and predictions, have their groups.
+// OpenWhole reads one labelled set: the labelled rows of all parts of a features file, or predictions (see
+// [ReadPredictions]), whose probabilities stand for logits, with the array features or else embedding. They are the
+// calibration rows of the source. Those of one part, and predictions, have their groups.
 func OpenWhole(ctx context.Context, path string) (*Source, error) {
 	return wanted(ctx, path, func(a *archive) (*Source, error) {
 		plain := a.joined()

@@ -30,9 +30,8 @@ type Stream struct {
 	features, logits *entry // nil where the part has no such array
 }
 
-// OpenStream opens a part (test) of the file at path and reads its labels, with the names of [OpenContext]. It is nil for a
-// file that cannot be read in order: a table, and arrays by columns; [Open] reads these. The
-// caller closes it.
+// OpenStream opens a part (test) of the file at path and reads its labels, with the names of [OpenContext]. It is nil
+// for a file that cannot be read in order: a table, and arrays by columns; [Open] reads these. The caller closes it.
 func OpenStream(path, part string, names Names) (*Stream, error) {
 	a, err := openArchive(path)
 	if err != nil {

@@ -31,7 +31,8 @@ import (
 //	set                       cal, val or test: the array cal_features has the rows of features
 //	                          whose set is cal, and so on; without it all rows are test rows
 //
-// These names may be written in capitals, and every column has a name of its own. Other columns of numbers are arrays by their own names, and others still are left alone.
+// These names may be written in capitals, and every column has a name of its own. Other columns of numbers are arrays
+// by their own names, and others still are left alone.
 
 // column is one column of a table file, row by row.
 type column struct {

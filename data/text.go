@@ -63,8 +63,8 @@ func listed(names []string, most int) string {
 	return strings.Join(names, ", ")
 }
 
-// WriteCSV writes a csv file that a spreadsheet shows and does not run: a field that it would take for a formula gets a '
-// before it; a number stays one.
+// WriteCSV writes a csv file that a spreadsheet shows and does not run: a field that it would take for a formula gets a
+// ' before it; a number stays one.
 func WriteCSV(w io.Writer, records [][]string) error {
 	return csv.NewWriter(w).WriteAll(Each(records, func(record []string) []string {
 		return Each(record, func(field string) string {

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Together is one set of the rows of several of one file, set after set: what all of them have. Rows without weights weigh 1, and
-// rows whose labels are certain have them for their soft labels where others have these.
+// Together is one set of the rows of several of one file, set after set: what all of them have. Rows without weights
+// weigh 1, and rows whose labels are certain have them for their soft labels where others have these.
 func Together(sets ...*Set) *Set {
 	all := &Set{Names: sets[0].Names, Scores: sets[0].Scores}
 	for _, s := range sets {
@@ -41,7 +41,8 @@ func orNone(m *mat.Dense) mat.Matrix {
 	return m
 }
 
-// stacked are the rows of a matrix of each set, one below the other, in the precision of the first; nil where a set has none.
+// stacked are the rows of a matrix of each set, one below the other, in the precision of the first; nil where a set has
+// none.
 func stacked(sets []*Set, of func(*Set) mat.Matrix) mat.Matrix {
 	first := of(sets[0])
 	if first == nil {

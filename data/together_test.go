@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestTogetherKeepsRowsInOrder, with the weights and soft labels that some of the sets lack, and without the arrays that one lacks.
+// TestTogetherKeepsRowsInOrder, with the weights and soft labels that some of the sets lack, and without the arrays
+// that one lacks.
 func TestTogetherKeepsRowsInOrder(t *testing.T) {
 	x, l := mat.NewDense(2, 2, []float64{1, 2, 3, 4}), mat.NewDense(2, 2, []float64{-1, -2, -3, -4})
 	a := &Set{Features: x, Logits: l, Labels: []int{0, 1}, Weights: []float64{2, 3}, Resolution: 1e-7}

@@ -39,7 +39,8 @@ func (a *archive) unread() string {
 	return a.unknown(slices.Concat(fileArrays, saidArrays, partKeys(), a.taken))
 }
 
-// unreadBeside is unread of a file of predictions, where features of the same rows may stand, and an embedding by another name.
+// unreadBeside is unread of a file of predictions, where features of the same rows may stand, and an embedding by
+// another name.
 func (a *archive) unreadBeside(embedding string) string {
 	return a.unknown(slices.Concat(partArrays, []string{"label"}, fileArrays, saidArrays, predictedArrays, partKeys(), a.taken, []string{embedding}))
 }

@@ -50,7 +50,8 @@ func (a *archive) weights(key string, n int) ([]float64, error) {
 //	w_i N / Σ_j w_j , rounded to float32,
 //
 // so that they sum to their number N. Multiplying all weights by one number changes nothing: rounding removes the
-// differences in the last digits of float64. If all are equal there are no weights; if no weight is positive, it is nil.
+// differences in the last digits of float64. If all are equal there are no weights; if no weight is positive, it is
+// nil.
 func (s *Set) ForFit() *Set {
 	if s == nil || s.Weights == nil {
 		return s

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestGoroutinesAreOfWork: package work alone starts goroutines, whose panics go to whoever waits. What shares memory in them is
-// tested for races.
+// TestGoroutinesAreOfWork: package work alone starts goroutines, whose panics go to whoever waits. What shares memory
+// in them is tested for races.
 func TestGoroutinesAreOfWork(t *testing.T) {
 	const alone = "graph/work"
 	ci, err := os.ReadFile("../.ci/run")

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestAVX2HasSixteenRegisters: the kernels of AVX2 use registers 0 to 15. Those above belong to AVX-512, and a processor
-// without it stops the program at the first of them; where tests run on one with it, nothing else would show that.
+// TestAVX2HasSixteenRegisters: the kernels of AVX2 use registers 0 to 15. Those above belong to AVX-512, and a
+// processor without it stops the program at the first of them; where tests run on one with it, nothing else would show
+// that.
 func TestAVX2HasSixteenRegisters(t *testing.T) {
 	above := regexp.MustCompile(`\b[XY](1[6-9]|2\d|3[01])\b.*`)
 	var files []string

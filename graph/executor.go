@@ -58,8 +58,8 @@ type Probing interface {
 	Optimizer
 	// Probes reports whether it does, at each step of a fit.
 	Probes() bool
-	// Probe moves weights to the point, by their gradients, which may be overwritten. Step then gets the gradients there, and
-	// begins where the weights were.
+	// Probe moves weights to the point, by their gradients, which may be overwritten. Step then gets the gradients
+	// there, and begins where the weights were.
 	Probe(weights, grads []*tensor.Dense)
 }
 

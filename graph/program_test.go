@@ -370,8 +370,8 @@ func (doubled) Run(out op.Value, in []op.Value) {
 
 func (o doubled) Grad(_ op.Nodes, _, g *op.Node) op.Nodes { return op.Nodes{op.New(o).Of(g)} }
 
-// TestGradientsOfTheSameRows: what depends on tables and rows alone is computed again for other
-// rows, not for other weights nor in another pass over the same pieces, and loss and gradient are those of an objective that computes all.
+// TestGradientsOfTheSameRows: what depends on tables and rows alone is computed again for other rows, not for other
+// weights nor in another pass over the same pieces, and loss and gradient are those of an objective that computes all.
 func TestGradientsOfTheSameRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	x, labels := graph.Tensor(tensor.Float64, normals(rng, 20), 5, 4), graph.Labels([]int{0, 1, 1, 0, 1})

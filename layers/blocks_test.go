@@ -68,8 +68,8 @@ func TestBlocksAreTheSquare(t *testing.T) {
 	}
 }
 
-// TestManyWeightsHaveIntervals: codewords that no row has change no interval, be there so many that blocks are kept, and
-// their weights have the variance 1/λN of the penalty as a prior.
+// TestManyWeightsHaveIntervals: codewords that no row has change no interval, be there so many that blocks are kept,
+// and their weights have the variance 1/λN of the penalty as a prior.
 func TestManyWeightsHaveIntervals(t *testing.T) {
 	c, rows := fittedBilinear(t)
 	s := c.Base.Sizes()

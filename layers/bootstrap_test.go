@@ -60,10 +60,10 @@ func (r resampling) problem(t *testing.T, rng *rand.Rand) (*graph.Weights, Obser
 	return w, Observed{View: view, Labels: labels}, sizes
 }
 
-// TestSandwichIsTheBootstraps: the standard errors of three maps are those of fits to resampled rows, off the directions that
-// nothing identifies. A spread of 400 fits has a standard error of 3.5 %; of fewer fits, to 1,000 or 2,000 rows, the mean square is asked for. The law of the
-// map that is not linear in its weights is its own, as the Gauss–Newton Hessian supposes: with a tenth of the labels at random single
-// ratios were .7 to 1.7.
+// TestSandwichIsTheBootstraps: the standard errors of three maps are those of fits to resampled rows, off the
+// directions that nothing identifies. A spread of 400 fits has a standard error of 3.5 %; of fewer fits, to 1,000 or
+// 2,000 rows, the mean square is asked for. The law of the map that is not linear in its weights is its own, as the
+// Gauss–Newton Hessian supposes: with a tenth of the labels at random single ratios were .7 to 1.7.
 func TestSandwichIsTheBootstraps(t *testing.T) {
 	fits, all := 40, os.Getenv("CALIBRA_CHECK") == "all"
 	if all {

@@ -10,8 +10,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ByLabel is how often calibration rows of each class had their scores in each of B cells: by the class of the largest logit
-// and, within it, by fifths of the probability that this has. A label shift changes how often the classes are, and not their rows of this table.
+// ByLabel is how often calibration rows of each class had their scores in each of B cells: by the class of the largest
+// logit and, within it, by fifths of the probability that this has. A label shift changes how often the classes are,
+// and not their rows of this table.
 type ByLabel struct {
 	Counts *mat.Dense // C×B, as effective numbers of rows; B is 1 without logits and of more than mostCells
 	Cuts   *mat.Dense // C×4, the probabilities between the fifths of each class; nil where B is 1

@@ -50,8 +50,8 @@ func offsets(m int) map[string][]float64 {
 	return map[string][]float64{"none": make([]float64, m), "one": slices.Repeat([]float64{1e4}, m), "hundreds": hundreds, "each": each}
 }
 
-// TestOffsetsChangeNothing: features that an offset moves have the codes and, to rounding, the posteriors of those that are not:
-// one offset of all columns in the common geometry, one of each column in that by column.
+// TestOffsetsChangeNothing: features that an offset moves have the codes and, to rounding, the posteriors of those that
+// are not: one offset of all columns in the common geometry, one of each column in that by column.
 func TestOffsetsChangeNothing(t *testing.T) {
 	cal := blobs(300, 1)
 	_, m := cal.Features.Dims()
@@ -75,8 +75,8 @@ func TestOffsetsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestCodesAreTheNearest wherever the columns lie: of all kinds of codes on features as they are, with one centre of all slots,
-// each slot has the codeword that differences in float64 find.
+// TestCodesAreTheNearest wherever the columns lie: of all kinds of codes on features as they are, with one centre of
+// all slots, each slot has the codeword that differences in float64 find.
 func TestCodesAreTheNearest(t *testing.T) {
 	x := blobs(600, 1)
 	_, m := x.Features.Dims()
@@ -114,7 +114,8 @@ func TestCodesAreTheNearest(t *testing.T) {
 	}
 }
 
-// TestTheCentreIsKept in a file in float64, the mean of all slots, and so are all weights that float32 would not resolve.
+// TestTheCentreIsKept in a file in float64, the mean of all slots, and so are all weights that float32 would not
+// resolve.
 func TestTheCentreIsKept(t *testing.T) {
 	cal := blobs(300, 1)
 	_, m := cal.Features.Dims()

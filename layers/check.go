@@ -118,9 +118,9 @@ func CheckMap(m Map, rng *rand.Rand) error {
 	return nil
 }
 
-// CheckMapOn is CheckMap, but for what it does with logits, on a view of labelled rows. Spread is how far from the start each
-// weight is moved, as a standard deviation: at the start itself receivers and senders, or
-// whatever a map starts alike, would have gradients alike.
+// CheckMapOn is CheckMap, but for what it does with logits, on a view of labelled rows. Spread is how far from the
+// start each weight is moved, as a standard deviation: at the start itself receivers and senders, or whatever a map
+// starts alike, would have gradients alike.
 func CheckMapOn(m Map, v *View, labels []int, s Sizes, spread float64, rng *rand.Rand) error {
 	if m == nil || v == nil || v.LogProbs == nil || rng == nil {
 		return errors.New("layers: there is no map, no rows or no random numbers to check with")
@@ -182,8 +182,8 @@ func displaced(m Map, s Sizes, spread float64, rng *rand.Rand) (*graph.Weights, 
 	return w, nil
 }
 
-// posterior is m's for the rows of a view (N×C), in log-probabilities. A number that is not finite is an error that names
-// the op that first gave one.
+// posterior is m's for the rows of a view (N×C), in log-probabilities. A number that is not finite is an error that
+// names the op that first gave one.
 func posterior(m Map, v *View, w *graph.Weights, s Sizes) (*mat.Dense, error) {
 	rows, err := v.RowsFor(m, w, s)
 	if err != nil {
@@ -214,8 +214,8 @@ func farthest(p, q *mat.Dense) (most float64) {
 	return most
 }
 
-// CheckCalibrator fits what build makes, a new calibrator at each call, to 120 random rows of 3 classes with 8 features, and
-// tells the first law in a sentence that it breaks:
+// CheckCalibrator fits what build makes, a new calibrator at each call, to 120 random rows of 3 classes with 8
+// features, and tells the first law in a sentence that it breaks:
 //
 //   - before Fit it predicts nothing
 //   - each row's probabilities are finite and sum to 1

@@ -105,7 +105,8 @@ func (crooked) Grad(_ op.Nodes, _, g *op.Node) op.Nodes {
 	return op.Nodes{g, op.Scale(1, .5).Of(op.SumRows().Of(g))}
 }
 
-// Each fault is told in a sentence with the map's name and, where one op is at fault, the op's; a calibrator's laws likewise.
+// Each fault is told in a sentence with the map's name and, where one op is at fault, the op's; a calibrator's laws
+// likewise.
 func TestCheckMapNamesFaults(t *testing.T) {
 	for fault, says := range map[string]string{
 		"its own draws": "two Inits of one seed", "no number": "has the log-probability NaN, from op.ScaleOp",

@@ -30,9 +30,9 @@ type Codes interface {
 	// (0: 64), 1 for a code of the whole row, with how many codes each slot has, of which tables, and what their
 	// shares add up to ([Sizes]). What the rows do not allow is a [*SettingError].
 	Over(cal *data.Set, slots int) (Sizes, error)
-	// Init adds the state that the codes start with, made of cal's features and weights. Here and below features are less
-	// the centre, which [StartCodes] takes of them and adds to the state; [AssignAll] takes them as they are. Init sees neither
-	// labels nor logits, so that maps on the codes can be judged on rows of cal that are held out.
+	// Init adds the state that the codes start with, made of cal's features and weights. Here and below features are
+	// less the centre, which [StartCodes] takes of them and adds to the state; [AssignAll] takes them as they are. Init
+	// sees neither labels nor logits, so that maps on the codes can be judged on rows of cal that are held out.
 	Init(w *graph.Weights, cal *data.Set, s Sizes, rng *rand.Rand) error
 	// State is the names and shapes of what Init adds.
 	State(s Sizes) map[string]tensor.Shape
@@ -49,7 +49,8 @@ type Codes interface {
 }
 
 // Assignment is the codes of a batch, slot by slot: s_1(i), …, s_m(i) of slot i, B×p with p = w·m, the most telling
-// first. A code is a number among all K codewords, whatever table (Sizes.Tables) it is of. With the shares e_ij, a row has
+// first. A code is a number among all K codewords, whatever table (Sizes.Tables) it is of. With the shares e_ij, a row
+// has
 //
 //	n_k(V) = Σ_i σ_i² Σ_j e_ij 1[s_j(i) = k] ,  q⁽ⁱ⁾ = Σ_j e_ij c_s_j(i) ,
 //

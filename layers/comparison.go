@@ -308,9 +308,9 @@ func (a *compared) scaled() string {
 	}
 }
 
-// widening is how many times the fit's spread that of column j is; 0 where it is unknown. Of quartiles and of
-// the standard deviation it is the one that claims less: a quartile can jump where many rows have one value, the other hangs
-// on few rows.
+// widening is how many times the fit's spread that of column j is; 0 where it is unknown. Of quartiles and of the
+// standard deviation it is the one that claims less: a quartile can jump where many rows have one value, the other
+// hangs on few rows.
 func (a *compared) widening(j int) float64 {
 	column, sd := a.columns[j], a.sd[j]
 	was := a.marks.At.At(3, j) - a.marks.At.At(1, j)

@@ -8,8 +8,8 @@ import (
 	"calibra/graph/onnx"
 )
 
-// Predictor is a fitted calibrator without its graphs, for serving: rows in, calibrated log-probabilities out, in float64. It may be
-// used by many goroutines at once, and allocates next to nothing.
+// Predictor is a fitted calibrator without its graphs, for serving: rows in, calibrated log-probabilities out, in
+// float64. It may be used by many goroutines at once, and allocates next to nothing.
 type Predictor struct {
 	engine  *onnx.Engine
 	classes int
@@ -18,7 +18,8 @@ type Predictor struct {
 // ErrNoNetwork is the error of a calibrator that has no network, and so no Predictor: its Predict has to do.
 var ErrNoNetwork = errors.New("layers: the calibrator has no network")
 
-// Compile makes a Predictor of any fitted calibrator that has a network ([onnx.Calibrator]). Later fits do not change it.
+// Compile makes a Predictor of any fitted calibrator that has a network ([onnx.Calibrator]). Later fits do not change
+// it.
 func Compile(c Calibrator) (*Predictor, error) {
 	says, err := onnx.CalibratorOf(c)
 	if err != nil {
@@ -51,8 +52,9 @@ func (p *Predictor) Reads() (features, logits bool) {
 // Classes is C.
 func (p *Predictor) Classes() int { return p.classes }
 
-// Predict writes the calibrated log-probabilities (N×C) of features (N×M) and logits (N×C), all row by row, to dst. What the
-// calibrator does not read may be nil. A constant that is added to a row of logits changes nothing; probabilities are their logarithms. A row with a number that is not finite, but for a logit of −∞, has NaN.
+// Predict writes the calibrated log-probabilities (N×C) of features (N×M) and logits (N×C), all row by row, to dst.
+// What the calibrator does not read may be nil. A constant that is added to a row of logits changes nothing;
+// probabilities are their logarithms. A row with a number that is not finite, but for a logit of −∞, has NaN.
 func (p *Predictor) Predict(dst, features, logits []float64) error {
 	if len(dst)%p.classes != 0 {
 		return fmt.Errorf("layers: there is room for %d log-probabilities, and a row has %d", len(dst), p.classes)

@@ -23,8 +23,8 @@
 //	err := vq.Fit(ctx, cal, val, rng)   // cal, val and test are *data.Set
 //	p, err := vq.Predict(test)          // p.LogProbs is N×C
 //
-// Optional abilities of a calibrator, a base or a map are small interfaces; interfaces.go lists them and says which code
-// uses each.
+// Optional abilities of a calibrator, a base or a map are small interfaces; interfaces.go lists them and says which
+// code uses each.
 //
 // # The calibrator as one matrix product
 //
@@ -45,15 +45,16 @@
 // Features are N×M, logits and log-probabilities N×C, codes N×w, or N×p of slots with several ([Assignment]). Losses
 // are in nats per row.
 //
-// Fit and Predict return an error of one sentence if a set lacks the features, logits or labels that a method needs, has
-// another width than in the fit, has labels outside the classes, or gives a loss that is not finite. Predict before Fit
-// is an error too. If the number of slots does not divide M, or there are more codewords than rows, the error is a
-// [*SettingError]; for a damaged model file it is a [*data.InputError]. Functions that describe a graph (LogProbs, Form,
-// Assign) report errors to their Builder, and compiling the graph returns the first one.
+// Fit and Predict return an error of one sentence if a set lacks the features, logits or labels that a method needs,
+// has another width than in the fit, has labels outside the classes, or gives a loss that is not finite. Predict before
+// Fit is an error too. If the number of slots does not divide M, or there are more codewords than rows, the error is a
+// [*SettingError]; for a damaged model file it is a [*data.InputError]. Functions that describe a graph (LogProbs,
+// Form, Assign) report errors to their Builder, and compiling the graph returns the first one.
 //
 // # Changing the parameterization
 //
-// "calibra new DIR --map" writes a module with [Bilinear] in full, under a name of its own, with tests. Change its LogProbs there. If only
-// the prior or the slot scale differs, write a type that implements [Prior] or [SlotScale], and put it into the field of
-// [Bilinear]. A map of this package gets a row in the table of gradient_test.go, which fails while it is missing.
+// "calibra new DIR --map" writes a module with [Bilinear] in full, under a name of its own, with tests. Change its
+// LogProbs there. If only the prior or the slot scale differs, write a type that implements [Prior] or [SlotScale], and
+// put it into the field of [Bilinear]. A map of this package gets a row in the table of gradient_test.go, which fails
+// while it is missing.
 package layers

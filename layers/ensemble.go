@@ -22,13 +22,13 @@ import (
 //
 // The draws of a fit (codewords, folds, minibatches, starts) add a variance that averaging removes (Breiman 1996,
 // Machine Learning 24; Lakshminarayanan et al. 2017). The mean is geometric: members that are calibrated differ where
-// they err, and the arithmetic mean of their probabilities is less sure than the rows are right (Rahaman and Thiery 2021;
-// Wu and Gales 2021), while the mean of the scores stays as sure as its members.
+// they err, and the arithmetic mean of their probabilities is less sure than the rows are right (Rahaman and Thiery
+// 2021; Wu and Gales 2021), while the mean of the scores stays as sure as its members.
 //
-// The first member is the fit that the method alone would give for the same rng; every other member has a seed that is drawn
-// from it. All members share what the first one chose by the rows, such as the strengths of its parts ([Redrawer]):
-// averaging removes only what the draws add, and a choice by cross-validation costs many fits. Members are fitted side by side and share
-// nothing that is drawn later, so the number of threads changes no byte.
+// The first member is the fit that the method alone would give for the same rng; every other member has a seed that is
+// drawn from it. All members share what the first one chose by the rows, such as the strengths of its parts
+// ([Redrawer]): averaging removes only what the draws add, and a choice by cross-validation costs many fits. Members
+// are fitted side by side and share nothing that is drawn later, so the number of threads changes no byte.
 type Ensemble struct {
 	// Members are S calibrators of one kind, in any state; a fit replaces what they learned.
 	Members []Stateful
@@ -47,7 +47,8 @@ var _ interface {
 // redrawn is about what a fit by the choice of another costs, of a fit that chooses.
 const redrawn = 0.1
 
-// Fit fits all members. If ctx is cancelled, the ensemble keeps the members that have learned something from these rows.
+// Fit fits all members. If ctx is cancelled, the ensemble keeps the members that have learned something from these
+// rows.
 func (e *Ensemble) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
 	n := len(e.Members)
 	if n == 0 {
@@ -128,7 +129,8 @@ func (e *Ensemble) members() ([]Stateful, error) {
 	return e.Members[:e.fitted], nil
 }
 
-// Predict is the normalized mean of the members' log-probabilities. A class to which a member gives probability 0 has 0.
+// Predict is the normalized mean of the members' log-probabilities. A class to which a member gives probability 0 has
+// 0.
 func (e *Ensemble) Predict(x *data.Set) (*data.Predictions, error) {
 	mean, _, err := e.predict(x)
 	return mean, err

@@ -14,7 +14,8 @@ import (
 
 var _ BoundedInStages = (*Ensemble)(nil)
 
-// Unbounded is nil if one of the members has bounds. The others are such as keep the classifier: no other row would move them.
+// Unbounded is nil if one of the members has bounds. The others are such as keep the classifier: no other row would
+// move them.
 func (e *Ensemble) Unbounded() error {
 	members, err := e.members()
 	for _, m := range members {
@@ -39,20 +40,21 @@ func (e *Ensemble) Sizes() Sizes {
 	return Sizes{}
 }
 
-// Bounds are intervals around the mean of the members, from the error of the rows and the error of the draws, on the scale of the logit
-// (Rubin 1987, Multiple Imputation, who adds them alike):
+// Bounds are intervals around the mean of the members, from the error of the rows and the error of the draws, on the
+// scale of the logit (Rubin 1987, Multiple Imputation, who adds them alike):
 //
 //	logit p ± t_ν √(σ² + d²/S) ,  σ = 1/S Σ_s σ_s ,  d² = 1/(S−1) Σ_s (logit p_s − mean)²
 //
-// σ_s is the standard error that member s has from the rows. Members are fitted to the same rows, so their errors go together, and
-// σ is the most that the standard error of their mean can be. d²/S is the variance that the draws leave in a mean of S. t_ν is the quantile
-// of Student's t with the degrees of freedom that d² leaves in the sum (Satterthwaite 1946),
+// σ_s is the standard error that member s has from the rows. Members are fitted to the same rows, so their errors go
+// together, and σ is the most that the standard error of their mean can be. d²/S is the variance that the draws leave
+// in a mean of S. t_ν is the quantile of Student's t with the degrees of freedom that d² leaves in the sum
+// (Satterthwaite 1946),
 //
 //	ν = (S−1) (1 + σ²/(d²/S))² .
 //
 // If rows and draws are the only sources of error, 90 % of true posteriors lie within intervals of 90 %
-// (TestEnsembleBoundsCover). The intervals leave out the bias of the method: fitted to 600 rows of a cubic problem of three classes,
-// one vq holds 54 % of the true posteriors and five hold 60 %, one corrected 56 % and five 61 %.
+// (TestEnsembleBoundsCover). The intervals leave out the bias of the method: fitted to 600 rows of a cubic problem of
+// three classes, one vq holds 54 % of the true posteriors and five hold 60 %, one corrected 56 % and five 61 %.
 func (e *Ensemble) Bounds(ctx context.Context, cal, x *data.Set, level float64) (lower, upper *mat.Dense, err error) {
 	return e.bounds(ctx, x, level, func(ctx context.Context, m Stateful) (lower, upper *mat.Dense, err error) {
 		return m.(Bounded).Bounds(ctx, cal, x, level)

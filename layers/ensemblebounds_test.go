@@ -47,8 +47,8 @@ func (m *told) Bounds(_ context.Context, _, _ *data.Set, level float64) (lower, 
 	return lower, upper, nil
 }
 
-// TestEnsembleBoundsCover: where the rows err by σ in all members alike and each draw by τ, intervals of 90 % hold 90 % of
-// the true posteriors; one member has its own.
+// TestEnsembleBoundsCover: where the rows err by σ in all members alike and each draw by τ, intervals of 90 % hold 90 %
+// of the true posteriors; one member has its own.
 func TestEnsembleBoundsCover(t *testing.T) {
 	const rows, level = 4000, 0.9
 	for _, law := range []struct {

@@ -104,8 +104,8 @@ func FewRows(labels []int, n int, rng *rand.Rand) []int {
 	return data.Stratify(labels, []float64{share, 1 - share}, rng)[0]
 }
 
-// CrossFit fits c to the rows outside each fold, one fold after another, and gives the log-probabilities of the rows inside (N×C). val
-// are validation rows for each of the fits, or nil.
+// CrossFit fits c to the rows outside each fold, one fold after another, and gives the log-probabilities of the rows
+// inside (N×C). val are validation rows for each of the fits, or nil.
 func CrossFit(ctx context.Context, c Calibrator, rows, val *data.Set, folds []Fold, rng *rand.Rand) (*mat.Dense, error) {
 	var said *mat.Dense
 	alike := slices.Repeat([]float64{1}, len(folds))

@@ -45,7 +45,8 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// TestGroupFolds: each group lies whole in one fold, each row is held out once, and a class that all groups have alike is divided alike.
+// TestGroupFolds: each group lies whole in one fold, each row is held out once, and a class that all groups have alike
+// is divided alike.
 func TestGroupFolds(t *testing.T) {
 	x := &data.Set{Labels: make([]int, 120), Groups: data.Groups{Of: make([]int, 120), Names: data.Numerals(24)}}
 	for i := range x.Labels {

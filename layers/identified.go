@@ -56,9 +56,9 @@ func (x *Sandwich) flattest(scaled *mat.SymDense, scale []float64) string {
 // are within ±20 then.
 const unknownLogit = 10
 
-// identify notes the direction F⁻¹g in which the log-odds of a calibration row, of gradient g, are not known: their variance
-// gᵀF⁻¹g grows without end as rows that the map tells apart drive its weights, while that of the sandwich, whose J vanishes
-// faster than F, stays.
+// identify notes the direction F⁻¹g in which the log-odds of a calibration row, of gradient g, are not known: their
+// variance gᵀF⁻¹g grows without end as rows that the map tells apart drive its weights, while that of the sandwich,
+// whose J vanishes faster than F, stays.
 func (x *Sandwich) identify(row int, g, variance []float64) {
 	deviation := math.Sqrt(variance[0])
 	if x.unknown != nil || !(deviation > unknownLogit) {
@@ -72,7 +72,8 @@ func (x *Sandwich) identify(row int, g, variance []float64) {
 		DirectionOf(x.weights, d.RawVector().Data), row, deviation)
 }
 
-// alongFree is which part of a gradient may lie along free directions: of those that change nothing, rounding leaves 1e-9.
+// alongFree is which part of a gradient may lie along free directions: of those that change nothing, rounding leaves
+// 1e-9.
 const alongFree = 1e-6
 
 // tells is an error where a row's logit, of gradient g, changes along what nothing is known of.

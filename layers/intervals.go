@@ -40,7 +40,8 @@ func (t *Trained) Bounds(ctx context.Context, cal, x *data.Set, level float64) (
 	return t.Intervals(work.Span(ctx, "", seenShare(cal, x), 1), spread, x, level)
 }
 
-// seenShare is which share of the time the two passes over the calibration rows take, beside the one over the rows that are bounded.
+// seenShare is which share of the time the two passes over the calibration rows take, beside the one over the rows that
+// are bounded.
 func seenShare(cal, x *data.Set) float64 {
 	passes := float64(2 * cal.Len())
 	return passes / (passes + float64(x.Len()))
@@ -65,11 +66,13 @@ func (t *Trained) BoundsOfStages(ctx context.Context, cal, x *data.Set, level fl
 	return t.TwoStageIntervals(work.Span(ctx, "", seenShare(cal, x), 1), spread, x, level)
 }
 
-// FewestEvents is how many calibration rows of a class, and of the others, the normal law of its logit needs. Of vector scaling fitted to
-// 1,000 rows, 90 % intervals of a class of which two rows are expected hold the truth in .77 of the draws that have five to nine.
+// FewestEvents is how many calibration rows of a class, and of the others, the normal law of its logit needs. Of vector
+// scaling fitted to 1,000 rows, 90 % intervals of a class of which two rows are expected hold the truth in .77 of the
+// draws that have five to nine.
 const FewestEvents = 10
 
-// Trusted is 1 of each class (C) whose intervals stand on [FewestEvents] effective rows of it and of the others, else 0.
+// Trusted is 1 of each class (C) whose intervals stand on [FewestEvents] effective rows of it and of the others, else
+// 0.
 func Trusted(cal *data.Set, s Sizes) []float64 {
 	out, total := make([]float64, s.Classes), floats.Sum(s.Counts)
 	if cal == nil {

@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// LabelShift corrects predictions for new class frequencies: π in the calibration rows of the model, π′ in the new rows.
-// If the rows of each class look as before, p′(x | y) = p(x | y), Bayes' rule gives
+// LabelShift corrects predictions for new class frequencies: π in the calibration rows of the model, π′ in the new
+// rows. If the rows of each class look as before, p′(x | y) = p(x | y), Bayes' rule gives
 //
 //	p′(y | x) ∝ p(y | x) π′_y/π_y
 //

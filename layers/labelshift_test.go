@@ -14,8 +14,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// shifts draws rows of four classes, as frequent as priors say, that lie around four points of six features; the logits are
-// 1.8 times the log-posteriors of the priors .4, .3, .2, .1. Noise is added to the features.
+// shifts draws rows of four classes, as frequent as priors say, that lie around four points of six features; the logits
+// are 1.8 times the log-posteriors of the priors .4, .3, .2, .1. Noise is added to the features.
 type shifts struct {
 	centres *mat.Dense
 	rng     *rand.Rand
@@ -50,8 +50,8 @@ func (s *shifts) draw(n int, priors []float64, noise float64) *data.Set {
 	return x
 }
 
-// TestShiftTestTellsLabelsFromOthers: shifts in the labels are told as others in at most 5 of 100 draws at 1 % (of 100 at that level
-// more than 5 are had once in 1,800), noise on the features in most.
+// TestShiftTestTellsLabelsFromOthers: shifts in the labels are told as others in at most 5 of 100 draws at 1 % (of 100
+// at that level more than 5 are had once in 1,800), noise on the features in most.
 func TestShiftTestTellsLabelsFromOthers(t *testing.T) {
 	s, told := newShifts(), map[string]int{}
 	for range 100 {
@@ -71,8 +71,8 @@ func TestShiftTestTellsLabelsFromOthers(t *testing.T) {
 	}
 }
 
-// TestLabelShiftIsFound of the true posteriors: new priors within four standard errors of multinomial shares and in their intervals,
-// and the posteriors are those of Bayes' rule. Without a shift the old priors stay.
+// TestLabelShiftIsFound of the true posteriors: new priors within four standard errors of multinomial shares and in
+// their intervals, and the posteriors are those of Bayes' rule. Without a shift the old priors stay.
 func TestLabelShiftIsFound(t *testing.T) {
 	s := newShifts()
 	posteriors := func(priors []float64) (*data.Set, *mat.Dense) {
@@ -139,7 +139,8 @@ func TestByLabelThroughAFile(t *testing.T) {
 	}
 }
 
-// TestPredictedThroughAFile: means are by weight, the rows that stand for all are drawn by weight too, and a file keeps both.
+// TestPredictedThroughAFile: means are by weight, the rows that stand for all are drawn by weight too, and a file keeps
+// both.
 func TestPredictedThroughAFile(t *testing.T) {
 	logProbs, weights := mat.NewDense(4, 2, nil), []float64{2, 0, 3, 3}
 	for i, p := range []float64{.1, .9, .5, .7} {

@@ -150,7 +150,8 @@ func TestTemperatureUndoesATemperature(t *testing.T) {
 	}
 }
 
-// TestPriorOfATemperature: under a prior t = log T is t₀ N/(N + N₀) but for terms of third order, and it ends where no row is wrong.
+// TestPriorOfATemperature: under a prior t = log T is t₀ N/(N + N₀) but for terms of third order, and it ends where no
+// row is wrong.
 func TestPriorOfATemperature(t *testing.T) {
 	const s = 0.1
 	cal := blobs(500, 5)

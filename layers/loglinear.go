@@ -22,8 +22,9 @@ type WeightPrior struct{ Mean, Deviation float64 }
 //
 //	(1/V) Σ_i v_i NLL_i + Σ_k (w_k − Mean)²/(2 Deviation² V) ,  V = Σ_i v_i
 //
-// with the weights v of the rows. This is convex. Newton's method on the weights that are not held at 0 (Bertsekas 1982)
-// ends where each derivative is below 1e-10, or positive where w_k = 0. Weights that do not change the loss stay at 1/M.
+// with the weights v of the rows. This is convex. Newton's method on the weights that are not held at 0 (Bertsekas
+// 1982) ends where each derivative is below 1e-10, or positive where w_k = 0. Weights that do not change the loss stay
+// at 1/M.
 func LogLinear(members []*mat.Dense, rows *data.Set, prior WeightPrior) ([]float64, error) {
 	p := &pooling{members: members, rows: rows, prior: prior}
 	if err := p.check(); err != nil {
@@ -59,8 +60,8 @@ const (
 	poolSteps    = 200
 )
 
-// Pool is the logarithmic pool of log-probabilities (N×C each) with these weights. A class that is masked in one of them
-// is masked. It is nil of no members.
+// Pool is the logarithmic pool of log-probabilities (N×C each) with these weights. A class that is masked in one of
+// them is masked. It is nil of no members.
 func Pool(members []*mat.Dense, weights []float64) *mat.Dense {
 	if len(members) == 0 {
 		return nil
@@ -162,8 +163,8 @@ func (p *pooling) measure(w []float64) *pooled {
 	return sum
 }
 
-// part sums rows lo … hi−1: the gradient is Σ_i v_i (Σ_c p_c ℓ_kc − Σ_c q_c ℓ_kc), q the row's shares of the classes, and
-// the Hessian Σ_i v_i Cov_p(ℓ_k, ℓ_l).
+// part sums rows lo … hi−1: the gradient is Σ_i v_i (Σ_c p_c ℓ_kc − Σ_c q_c ℓ_kc), q the row's shares of the classes,
+// and the Hessian Σ_i v_i Cov_p(ℓ_k, ℓ_l).
 func (p *pooling) part(w []float64, lo, hi int) *pooled {
 	sum, m := newPooled(len(w)), len(w)
 	_, c := p.members[0].Dims()

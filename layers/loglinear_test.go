@@ -41,8 +41,8 @@ func weigh(rows *data.Set) {
 	}
 }
 
-// TestLogLinearOfSciPy: SciPy 1.17.1, minimize(method="L-BFGS-B", bounds=(0, None), ftol=1e-15, gtol=1e-11) from 1/M, the
-// loss as in the comment of LogLinear. Its weights have some 8 digits, since the loss is flat there, its loss 15.
+// TestLogLinearOfSciPy: SciPy 1.17.1, minimize(method="L-BFGS-B", bounds=(0, None), ftol=1e-15, gtol=1e-11) from 1/M,
+// the loss as in the comment of LogLinear. Its weights have some 8 digits, since the loss is flat there, its loss 15.
 func TestLogLinearOfSciPy(t *testing.T) {
 	for _, c := range []struct {
 		n, c, m  int
@@ -71,8 +71,8 @@ func TestLogLinearOfSciPy(t *testing.T) {
 	}
 }
 
-// TestLogLinearAtItsMinimum: the derivatives, by differences of the loss of Pool, are 0 of weights above 0, and 0 or more
-// of others (Karush, Kuhn and Tucker); the gradient and the Hessian that it uses are those of its loss.
+// TestLogLinearAtItsMinimum: the derivatives, by differences of the loss of Pool, are 0 of weights above 0, and 0 or
+// more of others (Karush, Kuhn and Tucker); the gradient and the Hessian that it uses are those of its loss.
 func TestLogLinearAtItsMinimum(t *testing.T) {
 	members, rows := forecasts(300, 4, 4)
 	weigh(rows)
@@ -114,7 +114,8 @@ func TestLogLinearAtItsMinimum(t *testing.T) {
 }
 
 // TestLogLinearLaws: a narrow prior holds the weights; a member that says nothing changes nothing, and members alike
-// count as one; weights of rows count as copies; a masked class stays masked; what is not finite is an error that names the row.
+// count as one; weights of rows count as copies; a masked class stays masked; what is not finite is an error that names
+// the row.
 func TestLogLinearLaws(t *testing.T) {
 	pool := func(members []*mat.Dense, rows *data.Set, prior WeightPrior) []float64 {
 		t.Helper()
@@ -155,8 +156,8 @@ func TestLogLinearLaws(t *testing.T) {
 	}
 }
 
-// TestLogLinearOfCertainMembers: where members are always right the loss has no least, and it ends where its derivative is
-// as small as told.
+// TestLogLinearOfCertainMembers: where members are always right the loss has no least, and it ends where its derivative
+// is as small as told.
 func TestLogLinearOfCertainMembers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	members, rows := forecasts(100, 3, 2)

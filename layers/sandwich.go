@@ -25,13 +25,12 @@ import (
 //	J = Σ_rows s_y s_yᵀ/(1 − h)² + Λ,  h = s_yᵀ F⁻¹ s_y,
 //	Cov(θ̂) = F⁻¹ J F⁻¹.
 //
-// The leverage h makes up for the rows' pull on the fit that judges them, as in
-// MacKinnon & White's HC3 (1985), the jackknife to first order.
-// F is the Gauss–Newton Hessian. Unlike the Hessian it is positive semidefinite wherever training stopped. The two are equal where the
-// map's scores are linear in θ, and in expectation where the map is right. Elsewhere the errors are approximate: for a
-// bilinear map, with a tenth of the labels at random, they were .7 to 1.7 times those of a bootstrap.
-// The ridge of training counts as data that was seen, so that a codeword with few rows
-// has the prior's spread. The covariance leaves out the bias that a ridge makes.
+// The leverage h makes up for the rows' pull on the fit that judges them, as in MacKinnon & White's HC3 (1985), the
+// jackknife to first order. F is the Gauss–Newton Hessian. Unlike the Hessian it is positive semidefinite wherever
+// training stopped. The two are equal where the map's scores are linear in θ, and in expectation where the map is
+// right. Elsewhere the errors are approximate: for a bilinear map, with a tenth of the labels at random, they were .7
+// to 1.7 times those of a bootstrap. The ridge of training counts as data that was seen, so that a codeword with few
+// rows has the prior's spread. The covariance leaves out the bias that a ridge makes.
 //
 // A [Costed] map is fitted to another loss than the likelihood: s_y is then the gradient of that loss at the row, its
 // penalty included, and F the Hessian of its sum, by fourth-order central differences.
@@ -279,10 +278,10 @@ func (x *Sandwich) intervals(
 	return lower, upper, err
 }
 
-// Sandwich is the covariance of the fitted map, from the
-// calibration rows it was fitted to, or from others of their law: these count together as
-// many as the map was fitted to. For the ridge see [NewSandwich]; [Trained.Ridge] is the ridge of the fit. A fit that ended where the loss has
-// no minimum has no covariance, which is an error: [optim.Settings] has a weight decay, [optim.LBFGS] none.
+// Sandwich is the covariance of the fitted map, from the calibration rows it was fitted to, or from others of their
+// law: these count together as many as the map was fitted to. For the ridge see [NewSandwich]; [Trained.Ridge] is the
+// ridge of the fit. A fit that ended where the loss has no minimum has no covariance, which is an error:
+// [optim.Settings] has a weight decay, [optim.LBFGS] none.
 func (t *Trained) Sandwich(ctx context.Context, cal *data.Set, ridge float64) (*Sandwich, error) {
 	if err := t.Unbounded(); err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestScoresAreDifferences: the scores of each map are what central differences of its log-probabilities say, in each weight
-// and in log p̂; of a class that cannot be they are 0.
+// TestScoresAreDifferences: the scores of each map are what central differences of its log-probabilities say, in each
+// weight and in log p̂; of a class that cannot be they are 0.
 func TestScoresAreDifferences(t *testing.T) {
 	view, _, sizes := region(1)
 	view.LogProbs.Set(2, 1, math.Inf(-1))

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// shared are features that several calibrators read at once. Those that were fitted to the same rows take the same centre from
-// them, and the same scale: what they make of that is made once.
+// shared are features that several calibrators read at once. Those that were fitted to the same rows take the same
+// centre from them, and the same scale: what they make of that is made once.
 type shared struct {
 	mat.Matrix
 	mutex sync.Mutex
@@ -57,8 +57,8 @@ type Derived interface {
 	From() (x mat.Matrix, by [][]float64)
 }
 
-// once is what build makes of x and of more numbers. Where x is derived from shared features, it is made once for all that
-// derive the same of them.
+// once is what build makes of x and of more numbers. Where x is derived from shared features, it is made once for all
+// that derive the same of them.
 func once[T any](x mat.Matrix, what string, build func() T, more ...[]float64) T {
 	d, ok := x.(Derived)
 	if !ok {

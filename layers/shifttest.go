@@ -20,14 +20,15 @@ type ShiftTest struct {
 // Elsewhere reports whether the shift is not, or not only, one in the labels.
 func (s *ShiftTest) Elsewhere() bool { return s != nil && s.PValue < .01 && s.Apart >= .01 }
 
-// Test holds new rows to the table, by the likelihood ratio of the counts N_yb of the calibration rows and O_b of the new ones:
+// Test holds new rows to the table, by the likelihood ratio of the counts N_yb of the calibration rows and O_b of the
+// new ones:
 //
 //	H0:  N_yb ~ θ_yb ,  O_b ~ Σ_y π′_y θ_yb        H1:  O_b ~ any
 //
-// θ and π′ maximize the likelihood under H0, by EM for a mixture with some labelled members (Hosmer 1973). Twice
-// the log ratio is χ² with B − C degrees of freedom, or B − 1 where the new priors are given (nil: they are not). Cells of
-// fewer than ten rows are joined to others. With B = C the H0 of unknown priors holds of any counts: its solution is BBSE's
-// (Lipton, Wang & Smola 2018), whose assumption the other cells test. It is nil where there is nothing to test.
+// θ and π′ maximize the likelihood under H0, by EM for a mixture with some labelled members (Hosmer 1973). Twice the
+// log ratio is χ² with B − C degrees of freedom, or B − 1 where the new priors are given (nil: they are not). Cells of
+// fewer than ten rows are joined to others. With B = C the H0 of unknown priors holds of any counts: its solution is
+// BBSE's (Lipton, Wang & Smola 2018), whose assumption the other cells test. It is nil where there is nothing to test.
 func (b *ByLabel) Test(x *data.Set, priors []float64) *ShiftTest {
 	classes, cells := b.Counts.Dims()
 	if x.Logits == nil || b.Cuts == nil || x.Classes() != classes {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Succession is Laplace's rule of succession for log-probabilities of C classes (N×C) that were learned from so many rows: it adds
-// to the rows one of unknown class, in place,
+// Succession is Laplace's rule of succession for log-probabilities of C classes (N×C) that were learned from so many
+// rows: it adds to the rows one of unknown class, in place,
 //
 //	p ← (rows p + 1/C)/(rows + 1)
 //

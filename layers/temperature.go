@@ -31,14 +31,16 @@ type Temperature struct {
 	//
 	//	mean NLL + t²/(2 s² N)
 	//
-	// the logarithm of the prior's density counted once for all rows. Before any row is seen T lies between e^−s and e^s
-	// with a chance of two in three: at s = .2 between .82 and 1.22. At T = 1 the NLL of a row has by t the expected second
-	// derivative I = Var_p(log p), the variance of the log-probabilities under themselves. To second order
+	// the logarithm of the prior's density counted once for all rows. Before any row is seen T lies between e^−s and
+	// e^s with a chance of two in three: at s = .2 between .82 and 1.22. At T = 1 the NLL of a row has by t the
+	// expected second derivative I = Var_p(log p), the variance of the log-probabilities under themselves. To second
+	// order
 	//
 	//	t = t₀ N/(N + N₀) ,  N₀ = 1/(s² I)
 	//
-	// with t₀ of no prior: the prior weighs as N₀ rows that say T = 1. Where the classifier is nearly certain, I is small,
-	// rows say little of T, and N₀ is large. t lies between 0 and t₀; above 0 the loss is convex there, so t is unique.
+	// with t₀ of no prior: the prior weighs as N₀ rows that say T = 1. Where the classifier is nearly certain, I is
+	// small, rows say little of T, and N₀ is large. t lies between 0 and t₀; above 0 the loss is convex there, so t is
+	// unique.
 	Prior float64
 
 	// Result of the last Fit. It states it if T ends on a bound.

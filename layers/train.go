@@ -25,8 +25,8 @@ type Trained struct {
 	Base Base
 	Map  Map
 	// By fits the map. [optim.Settings] do so in minibatches, in float32, and stop early by validation rows; without a
-	// Rule theirs is Adam with weight decay 1e-3. nil stands for their zero value. Any other method fits it to all rows,
-	// in float64 and without its noise, and uses no validation rows.
+	// Rule theirs is Adam with weight decay 1e-3. nil stands for their zero value. Any other method fits it to all
+	// rows, in float64 and without its noise, and uses no validation rows.
 	By optim.Method
 
 	Name  string         // of the map's stage; "": "calibrate"
@@ -210,8 +210,8 @@ func (t *Trained) Ridge() (float64, error) {
 	return 0, nil
 }
 
-// Stages reports how the last Fit went: the stages of the base, if it is [Staged], and the map's stage, Name, if the map
-// has anything to learn.
+// Stages reports how the last Fit went: the stages of the base, if it is [Staged], and the map's stage, Name, if the
+// map has anything to learn.
 func (t *Trained) Stages() []Stage { return t.stages }
 
 // Predict gives the map's posterior for each row of x, computed in float64: a Dirichlet score

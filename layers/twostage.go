@@ -267,7 +267,8 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 	ofHead := make([]mat.Dense, C) // (e_i ⊗ z) times the covariance, of rows at once
 	t, h := make([]float64, C), make([]float64, x.first)
 	ofMap := mat.DenseCopyOf(x.joint.Slice(x.first, d, x.first, d))
-	// The head's gradient is h = t ⊗ z, so that with g the map's the variance is Σ_i t_i (e_i ⊗ z)ᵀ Cov (h, 2g) + gᵀ Cov g.
+	// The head's gradient is h = t ⊗ z, so that with g the map's the variance is Σ_i t_i (e_i ⊗ z)ᵀ Cov (h, 2g) + gᵀ
+	// Cov g.
 	return x.intervals(ctx, v, level, &estimate.Full{Dense: ofMap}, func(g []float64, scores *Scores, row, j int) (logit, more float64) {
 		if at := row % atOnce; at == 0 && j == 0 {
 			rows := withOne.Slice(row, min(row+atOnce, n), 0, M+1)

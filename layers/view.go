@@ -434,7 +434,8 @@ type Sizes struct {
 
 	// What an [Assignment] gives beyond the paper's codes, one codeword of all K for each slot.
 	Each int `json:"nearest,omitempty"` // codes of a slot; 0: 1
-	// Tables are K_i (w), where slot i has codewords of its own, which follow those of slot i − 1; nil: all slots share K.
+	// Tables are K_i (w), where slot i has codewords of its own, which follow those of slot i − 1; nil: all slots share
+	// K.
 	Tables []int   `json:"tables,omitempty"`
 	Share  float64 `json:"share,omitempty"` // what the shares of a slot add up to, of a usual row; 0: 1
 }

@@ -10,8 +10,8 @@ import (
 	"calibra/graph"
 )
 
-// Bisect minimizes a convex loss of one learned number over [Low, High]: it finds where the derivative over all rows is 0,
-// to |derivative| ≤ Tolerance or as near as float64 can. The result reports if the minimum lies on a bound.
+// Bisect minimizes a convex loss of one learned number over [Low, High]: it finds where the derivative over all rows is
+// 0, to |derivative| ≤ Tolerance or as near as float64 can. The result reports if the minimum lies on a bound.
 type Bisect struct{ Low, High, Tolerance float64 }
 
 var _ Method = Bisect{}
@@ -61,8 +61,9 @@ func (r *Result) slope(ctx context.Context, p Problem) (float64, error) {
 	return slope, nil
 }
 
-// Find is where f, which is negative below and positive above, is 0, or the bound where f has one sign. It starts beside
-// from, halves the interval, and interpolates x by a parabola of f where that is sure to help (Chandrupatla 1997).
+// Find is where f, which is negative below and positive above, is 0, or the bound where f has one sign. It starts
+// beside from, halves the interval, and interpolates x by a parabola of f where that is sure to help (Chandrupatla
+// 1997).
 func (s Bisect) Find(from float64, f func(x float64) (float64, error)) (float64, error) {
 	a := min(max(from, s.Low), s.High)
 	fa, err := f(a)

@@ -47,9 +47,9 @@ type Undeclared struct{ Rule }
 //
 //	g_i + λ(√v_i + ε) θ_i = 0,
 //
-// a penalty of each weight by the gradients it has met, which is in no model file; that is
-// [ErrDecoupled], as is a Mask, an [Undeclared] rule, and a [Prober], which rests where the gradient at another point is 0. A Clip is taken to be idle
-// where the rule rests.
+// a penalty of each weight by the gradients it has met, which is in no model file; that is [ErrDecoupled], as is a
+// Mask, an [Undeclared] rule, and a [Prober], which rests where the gradient at another point is 0. A Clip is taken to
+// be idle where the rule rests.
 func Ridge(r Rule) (float64, error) {
 	ridge, coupled := 0.0, true
 	if undeclared(r) {

@@ -9,9 +9,10 @@ import (
 	"calibra/graph"
 )
 
-// Descent minimizes a loss by steps of a [Rule] where no validation rows are asked, as [LBFGS] does without one: the loss
-// itself over all rows decides when to stop and which weights are kept, the start among them, so that no fit ends worse
-// than it began. Its result states loss and gradient there, and has converged where the gradient is within LBFGS's 1e-6.
+// Descent minimizes a loss by steps of a [Rule] where no validation rows are asked, as [LBFGS] does without one: the
+// loss itself over all rows decides when to stop and which weights are kept, the start among them, so that no fit ends
+// worse than it began. Its result states loss and gradient there, and has converged where the gradient is within
+// LBFGS's 1e-6.
 type Descent struct{ Settings }
 
 var _ Method = Descent{}

@@ -43,8 +43,8 @@
 // lion.go is the template. One file has the settings and Parts. A part of your own also has State, which names what it
 // remembers for each weight, and Apply, which turns gradients into updates, usually number by number with [Each]. Add a
 // row to rules of rule_test.go, which tests it on two problems in both float types. Every executor can run it; if a
-// device has no kernel for it, this process computes it. [Epoch.State] and [Settings].Start carry what it remembers from
-// one fit to the next.
+// device has no kernel for it, this process computes it. [Epoch.State] and [Settings].Start carry what it remembers
+// from one fit to the next.
 //
 // # Where a fit runs
 //

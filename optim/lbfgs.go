@@ -16,11 +16,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// LBFGS minimizes p's loss over all its rows by the limited-memory BFGS method
-// (Nocedal 1980) with gonum's strong-Wolfe line search of Moré and Thuente (1994), to a gradient whose ∞-norm the result states. It is for smooth losses,
-// of float64 weights or, if a gradient of some 1e-5 is small enough, of float32
-// weights, whose steps are still computed in float64. It ignores p.Validation. The convex baselines
-// are fitted with the zero value.
+// LBFGS minimizes p's loss over all its rows by the limited-memory BFGS method (Nocedal 1980) with gonum's strong-Wolfe
+// line search of Moré and Thuente (1994), to a gradient whose ∞-norm the result states. It is for smooth losses, of
+// float64 weights or, if a gradient of some 1e-5 is small enough, of float32 weights, whose steps are still computed in
+// float64. It ignores p.Validation. The convex baselines are fitted with the zero value.
 type LBFGS struct {
 	Gradient   float64        // the ∞-norm of the full gradient to reach; 0: 1e-6
 	Decrease   float64        // ends the fit once ten iterations lower the loss by less; 0: never

@@ -2,8 +2,8 @@ package optim
 
 import "cmp"
 
-// Lookahead (Zhang et al. 2019) lets the weights of another rule run k steps ahead of slow weights φ, which then follow by a share
-// and are where the next k steps begin:
+// Lookahead (Zhang et al. 2019) lets the weights of another rule run k steps ahead of slow weights φ, which then follow
+// by a share and are where the next k steps begin:
 //
 //	φ ← φ + α (θ − φ) ,  θ ← φ
 //

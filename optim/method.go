@@ -19,14 +19,13 @@ type Problem struct {
 	// Without it a fit runs all its epochs and keeps the last weights. It computes in the session
 	// of the fit, and fetches the weights there if it wants them in memory.
 	Validation func(s graph.Session) (float64, error)
-	// Curved is the same loss with its curvature, of the learned weights laid end to end in their order; nil where only its
-	// graph is known. [Newton] needs it.
+	// Curved is the same loss with its curvature, of the learned weights laid end to end in their order; nil where only
+	// its graph is known. [Newton] needs it.
 	Curved Curved
 }
 
-// Method is a way to minimize: [Settings] by minibatches; [Descent] by the same steps as far as
-// the loss over all rows falls; [LBFGS], [FixedLBFGS] and [Newton] over all rows at once; [Bisect] one number; or one of
-// your own.
+// Method is a way to minimize: [Settings] by minibatches; [Descent] by the same steps as far as the loss over all rows
+// falls; [LBFGS], [FixedLBFGS] and [Newton] over all rows at once; [Bisect] one number; or one of your own.
 type Method interface {
 	// Minimize changes the learned weights of p in place. All randomness is rng's; a
 	// method that has none does not use it. If ctx is cancelled the best so far is kept and the
@@ -66,7 +65,8 @@ type Result struct {
 	Curve        []Point // how the losses went, an epoch or iteration each
 	// Optimum tells whether the loss has an optimum there; nil where it was not asked for.
 	Optimum *Optimum
-	// Residual is the gradient of the loss over all rows where a fit in minibatches ended; nil where it was not asked for.
+	// Residual is the gradient of the loss over all rows where a fit in minibatches ended; nil where it was not asked
+	// for.
 	Residual *Residual
 }
 

@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Residual is the gradient of a loss over all rows where a fit ended. With g_i the gradient of a row's loss, its penalty in
-// it, N rows and J the covariance of the g_i,
+// Residual is the gradient of a loss over all rows where a fit ended. With g_i the gradient of a row's loss, its
+// penalty in it, N rows and J the covariance of the g_i,
 //
 //	∇L = mean g_i ,  √(tr J/N)
 //

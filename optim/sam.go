@@ -2,8 +2,8 @@ package optim
 
 import "cmp"
 
-// SAM is sharpness-aware minimization (Foret et al. 2021). It takes the steps of another rule by the gradient at the point near θ where
-// the loss is largest, to first order:
+// SAM is sharpness-aware minimization (Foret et al. 2021). It takes the steps of another rule by the gradient at the
+// point near θ where the loss is largest, to first order:
 //
 //	e = ρ g/‖g‖ ,  g ← ∇L(θ + e)
 //
@@ -21,7 +21,8 @@ func (s SAM) Parts() []Part {
 // Prober is a [Part] that has the gradient of a step taken at another point, on the same rows.
 type Prober interface {
 	Part
-	// Probe changes the updates, which are the gradients at θ, to e: the gradient is then taken at θ + e, and the step from θ.
+	// Probe changes the updates, which are the gradients at θ, to e: the gradient is then taken at θ + e, and the step
+	// from θ.
 	Probe(t Time, w []Weight)
 }
 

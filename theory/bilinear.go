@@ -449,7 +449,8 @@ func (p Products) bend(hess *mat.SymDense, ofMatrices []float64) {
 	}
 }
 
-// unshared is the form of one cell's own map, the only one of its table (see [Table.CellByHand]): θ = vec M_0, C² entries.
+// unshared is the form of one cell's own map, the only one of its table (see [Table.CellByHand]): θ = vec M_0, C²
+// entries.
 type unshared struct{ classes int }
 
 func (f unshared) dim() int { return f.classes * f.classes }

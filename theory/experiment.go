@@ -241,8 +241,8 @@ type Trials struct {
 	Sampler func(law []float64, n int, rng *rand.Rand) []float64
 }
 
-// Draws are trials of one law whose random numbers go by a name, their size and their replicate: count of each size, unless
-// the settings say how many.
+// Draws are trials of one law whose random numbers go by a name, their size and their replicate: count of each size,
+// unless the settings say how many.
 func (s Settings) Draws(weights []float64, sizes []int, count int, name ...uint64) *Trials {
 	return &Trials{
 		Settings: s, Sizes: sizes, Count: cmp.Or(s.Replicates, count), Law: func(Trial) []float64 { return weights },

@@ -31,7 +31,8 @@ type Question struct {
 	Estimator  Estimator
 	Rows       []string // the rows of study rate that are reported, by their keys ([Question.Check] lists them); nil: all
 	Statistics []Statistic
-	// Figures are drawn from the outcome; figures of one name from several questions share axes. nil: those of study rate.
+	// Figures are drawn from the outcome; figures of one name from several questions share axes. nil: those of study
+	// rate.
 	Figures func(o *Outcome) []Figure
 
 	Sizes      []int  // N, increasing, at least two; nil: four over a factor of 30, large enough for first-order theory
@@ -43,8 +44,8 @@ type Question struct {
 // Population is how rows are drawn: their codes and log p̂ by the design, their label by the law of a map.
 type Population struct {
 	Design Design
-	// Truth draws the design's cells, their log p̂, and the law of the label at weights of the estimator; nil: the law is
-	// the output of the estimator's map at its start plus N(0, Spread²).
+	// Truth draws the design's cells, their log p̂, and the law of the label at weights of the estimator; nil: the law
+	// is the output of the estimator's map at its start plus N(0, Spread²).
 	Truth  func(seed uint64) (*Truth, error)
 	Spread float64 // 0: 0.5
 	// Disturb changes the law, t.Label, whose probabilities still sum to 1 at each (cell, atom); nil: it is the map's.
@@ -54,8 +55,8 @@ type Population struct {
 // Sampler draws samples whose rows are not each drawn alone: dependent rows, as of a Markov chain or of clusters, rows
 // without replacement, rows of another law that are reweighted, rows whose codes are learned on them.
 type Sampler struct {
-	// Draw gives the share W_N of each (cell, atom, label) among n rows that it draws, reweighted if it likes: the shares
-	// sum to about 1. law is the probability of each, in the same order, and t says what they are.
+	// Draw gives the share W_N of each (cell, atom, label) among n rows that it draws, reweighted if it likes: the
+	// shares sum to about 1. law is the probability of each, in the same order, and t says what they are.
 	Draw func(t *Truth, law []float64, n int, rng *rand.Rand) []float64
 	// Scores is J = lim N Cov ∇L_N(θ*) of such samples at a limit; nil: that of rows drawn alone, l.Scores.
 	Scores func(model Model, l Limit) *mat.SymDense

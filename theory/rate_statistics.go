@@ -163,8 +163,8 @@ type Rates struct {
 	freedom        int
 
 	extremeBand Band // where worst and best must lie: see extremes
-	// larger and smaller are the error of the prediction of one block that they notice with probability 0.9, if the block
-	// is larger than predicted, and if it is smaller.
+	// larger and smaller are the error of the prediction of one block that they notice with probability 0.9, if the
+	// block is larger than predicted, and if it is smaller.
 	larger, smaller float64
 	// second and secondFirst are the mean over blocks of (pred_k/|M_k|)² at the largest and
 	// at the smallest N: how large the terms are that first-order theory leaves out.

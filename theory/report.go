@@ -41,8 +41,8 @@ type Row struct {
 	// Level is the probability that the value falls outside the band where the claim
 	// holds; 0 where only rounding, no chance, is in the value.
 	Level float64
-	// Notices is the least error of the prediction that the row notices with probability 0.9: in parts of the prediction,
-	// so that 0.25 is a factor of 1.25 or, where it is 0, as a difference. NaN: that is not known.
+	// Notices is the least error of the prediction that the row notices with probability 0.9: in parts of the
+	// prediction, so that 0.25 is a factor of 1.25 or, where it is 0, as a difference. NaN: that is not known.
 	Notices float64
 	Where   []string // the cases that were counted, with their seeds, where the row counts
 }

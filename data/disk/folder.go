@@ -16,7 +16,8 @@ import (
 // Folder writes files that belong together into one directory, all or none of them: they are made in a directory of
 // their own inside it, [Folder.Commit] gives that the name .calibra.pending, and then each takes its place. Until all
 // have, a reader finds the rest in .calibra.pending (see [Hold]), and the next that writes there finishes it.
-// manifest.json, beside the files, has their digests. Nothing outside the directory is changed, whatever links it holds.
+// manifest.json, beside the files, has their digests. Nothing outside the directory is changed, whatever links it
+// holds.
 //
 // Two that write into one directory at once leave the files of the later one.
 type Folder struct {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A date is stored as days since 1970, a moment as thousandths, millionths or billionths of a second since then, a decimal
-// as a whole number of so many decimals (LogicalTypes.md of the format).
+// A date is stored as days since 1970, a moment as thousandths, millionths or billionths of a second since then, a
+// decimal as a whole number of so many decimals (LogicalTypes.md of the format).
 
 // Text is a value of a column of dates, moments, decimals, truth values or other numbers, as words for it: 2025-03-01,
 // 2025-03-01T12:30:00, 1.50, true, 7.

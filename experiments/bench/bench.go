@@ -7,9 +7,9 @@
 //	go run ./experiments/bench --growth growth.csv
 //	go run ./experiments/bench --peers jobs.csv --rows 1000000 --python venv/bin/python
 //
-// "Of the limit" compares a workload with the best that this machine could do: arithmetic as fast as a matrix product, or
-// memory traffic as fast as a copy, both measured in the same run. --memory, --growth and --peers measure the command
-// calibra, which is built from this repository.
+// "Of the limit" compares a workload with the best that this machine could do: arithmetic as fast as a matrix product,
+// or memory traffic as fast as a copy, both measured in the same run. --memory, --growth and --peers measure the
+// command calibra, which is built from this repository.
 package main
 
 import (
@@ -79,7 +79,8 @@ func Workloads(rows int, e run.Executor) []Workload {
 	}
 }
 
-// timed is the seconds of an epoch or an evaluation of this size, the best of so many, or the rows per second of predictions.
+// timed is the seconds of an epoch or an evaluation of this size, the best of so many, or the rows per second of
+// predictions.
 type timed func(ctx context.Context, e run.Executor, s size, reps int) (float64, error)
 
 // fastest observes a fit and keeps the shortest epoch but the first, in seconds.

@@ -34,8 +34,9 @@ func benchmark(b *testing.B, e run.Executor) {
 	}
 }
 
-// allocated is what one more repetition of each workload allocates on one processor, of small sizes: how often, and how many
-// kB. The figures are those of Go 1.26 on amd64 with AVX-512. An epoch allocates for what it reports, and predictions nothing.
+// allocated is what one more repetition of each workload allocates on one processor, of small sizes: how often, and how
+// many kB. The figures are those of Go 1.26 on amd64 with AVX-512. An epoch allocates for what it reports, and
+// predictions nothing.
 var allocated = map[string]struct {
 	run           timed
 	size          size

@@ -45,7 +45,8 @@ func BenchmarkEnsembles(b *testing.B) {
 	}
 }
 
-// BenchmarkPool fits corrected and a pool that has it as a member to 10,000 rows of 512 features and ten classes: at most 1.3 times its time.
+// BenchmarkPool fits corrected and a pool that has it as a member to 10,000 rows of 512 features and ten classes: at
+// most 1.3 times its time.
 func BenchmarkPool(b *testing.B) {
 	cal, took := labelled(10000, 512, 10), map[string]time.Duration{}
 	for b.Loop() {

@@ -30,9 +30,10 @@ var grown = []struct {
 	{"codewords", func(s *Size) *int { return &s.Codewords }, true},
 }
 
-// Growth measures how core seconds and peak memory of commands grow from the sizes s on. Rows, classes, slots and codewords are
-// doubled three times, one while the others stay. The fastest of reps runs counts. An exponent is the slope of the logarithms:
-// 1 where twice the size takes twice as long. The last doubling has its own, since fixed costs bend the first ones.
+// Growth measures how core seconds and peak memory of commands grow from the sizes s on. Rows, classes, slots and
+// codewords are doubled three times, one while the others stay. The fastest of reps runs counts. An exponent is the
+// slope of the logarithms: 1 where twice the size takes twice as long. The last doubling has its own, since fixed costs
+// bend the first ones.
 func Growth(ctx context.Context, program, dir string, s Size, reps int) (rows [][]string, err error) {
 	for k, g := range grown {
 		from, commands := *g.of(&s), s.growing(g.codes)

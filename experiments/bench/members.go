@@ -21,9 +21,9 @@ var (
 	memberCounts  = []int{1, 5}
 )
 
-// Members measures what the program at a path needs to fit one and five members of a method to the features file in, to apply
-// them to its test rows and to export them: seconds of all threads and by the clock, the peak of the process as the system
-// counts it, and the bytes of model, predictions and network.
+// Members measures what the program at a path needs to fit one and five members of a method to the features file in, to
+// apply them to its test rows and to export them: seconds of all threads and by the clock, the peak of the process as
+// the system counts it, and the bytes of model, predictions and network.
 func Members(ctx context.Context, program, in, dir string) (rows [][]string, err error) {
 	src, err := data.OpenContext(ctx, in, data.Names{})
 	if err != nil {

@@ -75,8 +75,9 @@ func (c command) use(ctx context.Context, program, dir string) (used, error) {
 // NeedsHead are the columns of [Needs].
 var NeedsHead = []string{"command", "rows", "features", "classes", "input MB", "peak MB", "peak / input", "core seconds", "seconds", "cores"}
 
-// Needs measures the memory and time of the program at a path: fit, apply and evaluate, one after the other, on files of
-// random rows in dir. The peak is the peak of the process, as the system counts it; core seconds add up all its threads.
+// Needs measures the memory and time of the program at a path: fit, apply and evaluate, one after the other, on files
+// of random rows in dir. The peak is the peak of the process, as the system counts it; core seconds add up all its
+// threads.
 func Needs(ctx context.Context, program, dir string, s Size) (rows [][]string, err error) {
 	if err := s.write(dir); err != nil {
 		return nil, err

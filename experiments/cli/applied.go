@@ -20,8 +20,8 @@ import (
 // mostLabelled are as many rows as a verdict of apply looks at.
 const mostLabelled = 10_000
 
-// labelled gathers what the classifier and the model say of rows that have labels, of as many at equal distances as have room in
-// memory, and mostLabelled at most.
+// labelled gathers what the classifier and the model say of rows that have labels, of as many at equal distances as
+// have room in memory, and mostLabelled at most.
 type labelled struct {
 	rows              []int     // which they are, ascending; none without labels
 	at                int       // of these are gathered
@@ -110,8 +110,8 @@ func (c *applyCmd) readAs(t *terminal, rows *data.Judge, m saved) (data.Scores, 
 	return as, err
 }
 
-// closing says how many rows were calibrated and, where they have labels, what these say of the predictions: with --json all of it,
-// else whether the rows seem to be others than they should be, which is errCheck.
+// closing says how many rows were calibrated and, where they have labels, what these say of the predictions: with
+// --json all of it, else whether the rows seem to be others than they should be, which is errCheck.
 func (c *applyCmd) closing(ctx context.Context, t *terminal, m saved, rows int, notice string, p *data.Predictions, l *labelled) error {
 	did := wrote{Method: m.method.Name, Rows: rows, Out: data.Line(c.Out)}
 	doubt := ""

@@ -418,8 +418,8 @@ func (j *applied) predict(ctx context.Context, write func([]float64) error) erro
 	})
 }
 
-// embedding is the array embedding of all rows, or why there is none. It is made while the rows are predicted where all of it
-// has room in memory, and else of the rows read once more, as the file has its arrays one behind the other.
+// embedding is the array embedding of all rows, or why there is none. It is made while the rows are predicted where all
+// of it has room in memory, and else of the rows read once more, as the file has its arrays one behind the other.
 func (j *applied) embedding(ctx context.Context) (arrays []data.Array, notice string, err error) {
 	s := j.stream
 	if s.Width == 0 {

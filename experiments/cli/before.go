@@ -35,10 +35,10 @@ type weighed struct {
 // simplest is the method that every fit is set beside.
 const simplest = "ts"
 
-// weigh weighs the method of a run on the run's test rows against the classifier as it is and the simplest methods, which are fitted to
-// its calibration rows, and, where the classes are more or less frequent among the test rows, against these with new priors. Where g
-// says that a correction of the test rows by the latent space gains, and by its interval more than any of them, the recommended method
-// is one more. It is nil where the rows have no logits.
+// weigh weighs the method of a run on the run's test rows against the classifier as it is and the simplest methods,
+// which are fitted to its calibration rows, and, where the classes are more or less frequent among the test rows,
+// against these with new priors. Where g says that a correction of the test rows by the latent space gains, and by its
+// interval more than any of them, the recommended method is one more. It is nil where the rows have no logits.
 func weigh(ctx context.Context, run *run.Run, g *metrics.Recovered) (*weighed, error) {
 	if run.Source.Test.Logits == nil || run.Source.Cal.Logits == nil {
 		return nil, nil
@@ -187,8 +187,8 @@ func sharesOf(src *data.Source) *report.Shares {
 	return &report.Shares{Calibration: study.ClassShares(src.Cal, src.Classes), Test: study.ClassShares(src.Test, src.Classes)}
 }
 
-// document is a page of the runs: their errors with noise floors, which a terminal shows too, the differences to the lowest NLL, the
-// reliability of each, and what the judged one, by its method, does beside the classifier.
+// document is a page of the runs: their errors with noise floors, which a terminal shows too, the differences to the
+// lowest NLL, the reliability of each, and what the judged one, by its method, does beside the classifier.
 func (w *weighed) document(title, intro, judged string, list *report.Table) (*report.Document, error) {
 	d := &report.Document{Title: title, Intro: intro, Verdict: []report.Statement{report.Stated(w.verdict)}}
 	before := &report.Section{Title: "Before and after", Tables: []*report.Table{list}}

@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// caseFiles is the folder of inputs on which programs give wrong numbers. Its README says what is right and how near; right.py there
-// computes it from the files alone.
+// caseFiles is the folder of inputs on which programs give wrong numbers. Its README says what is right and how near;
+// right.py there computes it from the files alone.
 const caseFiles = "../../../shared/cases"
 
 // The README's tolerances.
@@ -45,8 +45,8 @@ func (r right) number(t *testing.T, name, key string) float64 {
 	return v
 }
 
-// casePython runs a program in Python, which has scipy, scikit-learn and ONNX Runtime, and gives what it prints. The test is left
-// out where there is none.
+// casePython runs a program in Python, which has scipy, scikit-learn and ONNX Runtime, and gives what it prints. The
+// test is left out where there is none.
 func casePython(t *testing.T, program string, args ...string) []byte {
 	t.Helper()
 	python := os.Getenv("CALIBRA_PYTHON")
@@ -442,7 +442,8 @@ var likeFits = slices.Concat(
 	likes([]string{"pool", "corrected", "forest"}, []string{"mask-1e4.npz", "mask-1e20.npz", "mask-float32-min.npz"}, "mask-1000-below.npz", nil, alikeMasks, alikeMasks, true),
 	likes([]string{"ts", "vector"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, false),
 	likes([]string{"pool", "corrected", "forest"}, []string{"logits-less-log-sum.npz", "logits-plus-constants.npz"}, "logits.npz", logitsFlag, alike, alike, true),
-	// float32 rounds features near 10,000 to .001, and a row about as near to two codewords may change sides: one of 220 rows by .9 nats.
+	// float32 rounds features near 10,000 to .001, and a row about as near to two codewords may change sides: one of
+	// 220 rows by .9 nats.
 	likes([]string{"vq"}, []string{"offset-100.npz", "offset-10000.npz"}, "offset-0.npz", []string{"--set", "codebook.slots=6"}, .9/220, 0, false),
 )
 
@@ -634,7 +635,8 @@ func TestCasesAreSaid(t *testing.T) {
 	}
 }
 
-// spellings are ways to write text-labels.csv with its labels as numbers, with a word that names the cause where it is refused.
+// spellings are ways to write text-labels.csv with its labels as numbers, with a word that names the cause where it is
+// refused.
 var spellings = map[string]struct {
 	ending, cause string
 	of            func([]byte) []byte
@@ -667,7 +669,8 @@ func gzipped(b []byte) []byte {
 	return out.Bytes()
 }
 
-// TestCasesWithoutAShift: where nothing shifted, the old priors stay, and the predictions are those without --new-priors, bit for bit.
+// TestCasesWithoutAShift: where nothing shifted, the old priors stay, and the predictions are those without
+// --new-priors, bit for bit.
 func TestCasesWithoutAShift(t *testing.T) {
 	needCases(t)
 	c := &casesOf{t.TempDir(), map[string]*ran{}}
@@ -692,7 +695,8 @@ func TestCasesWithoutAShift(t *testing.T) {
 	}
 }
 
-// TestCasesBesideOracle: the answers of a saved vq are those of numpy in float64, of the features where they lie, and the network's too.
+// TestCasesBesideOracle: the answers of a saved vq are those of numpy in float64, of the features where they lie, and
+// the network's too.
 func TestCasesBesideOracle(t *testing.T) {
 	needCases(t)
 	c := &casesOf{t.TempDir(), map[string]*ran{}}
@@ -708,7 +712,8 @@ func TestCasesBesideOracle(t *testing.T) {
 	}
 }
 
-// networks are methods whose exported network is asked of votes, which stand on the steps of step functions, and of a row of NaN.
+// networks are methods whose exported network is asked of votes, which stand on the steps of step functions, and of a
+// row of NaN.
 var networks = []string{"ir", "histogram", "venn-abers", "spline", "ts"}
 
 // TestCasesExported: the network of a method says what apply says of every row, votes too, and NaN of a row of NaN.

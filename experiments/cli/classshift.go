@@ -15,9 +15,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// shift weighs the methods with new priors, as calibra apply --new-priors estimate finds them from the test rows, where the classes of
-// these are more or less frequent than those of the calibration rows. Where one of them is what to use, and gains more than any without,
-// these runs and their verdict stand in the place of the others.
+// shift weighs the methods with new priors, as calibra apply --new-priors estimate finds them from the test rows, where
+// the classes of these are more or less frequent than those of the calibration rows. Where one of them is what to use,
+// and gains more than any without, these runs and their verdict stand in the place of the others.
 func (w *weighed) shift(ctx context.Context, run *run.Run) error {
 	if !rowcheck.ClassesDiffer(run.Source.Cal, run.Source.Test) {
 		return nil
@@ -52,7 +52,8 @@ func (w *weighed) shift(ctx context.Context, run *run.Run) error {
 	return nil
 }
 
-// remedy are the commands that fit a method and apply it, with new priors where the verdict is that the classes changed.
+// remedy are the commands that fit a method and apply it, with new priors where the verdict is that the classes
+// changed.
 func remedy(v *verdict.Verdict, commands []string) []string {
 	if n := len(commands); n > 0 && v.Cause == verdict.Shifted {
 		commands[n-1] += " --new-priors " + estimate

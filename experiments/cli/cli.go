@@ -185,8 +185,8 @@ func runLine(ctx context.Context, methods *method.Catalog, args []string) error 
 	return k.Run()
 }
 
-// newParser is the parser of the flags of commands, which run with the context, terminal and methods. It takes longer to
-// make for one more command than to parse a line.
+// newParser is the parser of the flags of commands, which run with the context, terminal and methods. It takes longer
+// to make for one more command than to parse a line.
 func newParser(ctx context.Context, commands []command, t *terminal, methods *method.Catalog, options ...kong.Option) (*kong.Kong, error) {
 	for _, c := range commands {
 		options = append(options, kong.DynamicCommand(c.name, c.help, c.group, c.made()))

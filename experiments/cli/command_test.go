@@ -70,8 +70,8 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
-// TestNarrow: output is as narrow as COLUMNS says; without it what goes to no terminal is whole. It has no escape codes, and
-// its last line is a result and no path.
+// TestNarrow: output is as narrow as COLUMNS says; without it what goes to no terminal is whole. It has no escape
+// codes, and its last line is a result and no path.
 func TestNarrow(t *testing.T) {
 	const narrow = 80
 	t.Setenv("COLUMNS", strconv.Itoa(narrow))

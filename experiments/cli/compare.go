@@ -115,8 +115,8 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 	return cmp.Or(c.report(t, findings, page), incomplete)
 }
 
-// shifted adds to findings the verdict on methods with new priors, where the classes of a features file are more or less frequent among
-// its test rows.
+// shifted adds to findings the verdict on methods with new priors, where the classes of a features file are more or
+// less frequent among its test rows.
 func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *method.Catalog, origin *source.Origin, findings *study.Findings) error {
 	problem, err := origin.Features(ctx)
 	if problem == nil || err != nil || !rowcheck.ClassesDiffer(problem.Source.Cal, problem.Source.Test) {
@@ -141,8 +141,8 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *method.C
 	return nil
 }
 
-// where adds to findings where the classifier is wrong, as calibra diagnose says it of these test rows, if the verdict is to use a
-// method and the rows are of one features file.
+// where adds to findings where the classifier is wrong, as calibra diagnose says it of these test rows, if the verdict
+// is to use a method and the rows are of one features file.
 func (c *compareCmd) where(ctx context.Context, methods *method.Catalog, origin *source.Origin, findings *study.Findings) error {
 	problem, err := origin.Features(ctx)
 	if problem == nil || err != nil {
@@ -266,8 +266,8 @@ func (c *compareCmd) open(ctx context.Context, methods *method.Catalog) (*source
 	return c.tableFlags.origin(methods, c.In, c.scores())
 }
 
-// origin is where the rows come from. Those of a features file must have what each method needs; of the methods that nobody named
-// those that need features are left out of rows without.
+// origin is where the rows come from. Those of a features file must have what each method needs; of the methods that
+// nobody named those that need features are left out of rows without.
 func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *method.Catalog, set *study.Settings) (*source.Origin, error) {
 	origin, err := c.open(ctx, methods)
 	if err != nil {

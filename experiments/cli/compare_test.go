@@ -171,8 +171,8 @@ func TestCompareRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-// TestKeptIsTold: fit, compare, also of finished fits, and its metrics.json say that a pool keeps a classifier that is always right, and how many
-// members of an ensemble do.
+// TestKeptIsTold: fit, compare, also of finished fits, and its metrics.json say that a pool keeps a classifier that is
+// always right, and how many members of an ensemble do.
 func TestKeptIsTold(t *testing.T) {
 	arrays := features(200)
 	for i, a := range arrays {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestCompareFinished: finished fits have the metrics that they had, of certain labels, with weights and of soft ones; the same verdict and
-// differences as in a comparison of the methods; and a page with the settings that differ.
+// TestCompareFinished: finished fits have the metrics that they had, of certain labels, with weights and of soft ones;
+// the same verdict and differences as in a comparison of the methods; and a page with the settings that differ.
 func TestCompareFinished(t *testing.T) {
 	certain := features(300)
 	weighted, soft := realWeights(features(300), 300, .5)
@@ -50,7 +50,8 @@ func TestCompareFinished(t *testing.T) {
 				var was struct{ Metrics map[string]float64 }
 				readJSONFile(t, filepath.Join(at(run), "metrics.json"), &was)
 				for key, value := range was.Metrics {
-					// predictions.npz holds log-probabilities in double precision; to read them normalizes them again, which rounds
+					// predictions.npz holds log-probabilities in double precision; to read them normalizes them again,
+					// which rounds
 					if math.Abs(got.Metrics[key].Mean-value) > 1e-12 {
 						t.Errorf("%s: %s is %v, the fit had %v", run, key, got.Metrics[key].Mean, value)
 					}

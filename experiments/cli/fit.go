@@ -152,7 +152,8 @@ func (c *fitCmd) finish(step division, t *terminal, run *run.Run, figures report
 	return c.print(t, run, f)
 }
 
-// fit fits the method of the flags to the source, the first of the parts into which it divides what is left of the command.
+// fit fits the method of the flags to the source, the first of the parts into which it divides what is left of the
+// command.
 func (c *fitCmd) fit(ctx context.Context, t *terminal, spec run.Spec, src *data.Source, values method.Values, observe method.Observer) (
 	*run.Run, division, error) {
 	spec.Method, spec.Data, spec.Split, spec.Seed = c.Method, filepath.Base(c.In), c.Split, c.Seed
@@ -337,8 +338,8 @@ func (c *fitCmd) said() string {
 	return quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()
 }
 
-// next are the commands that follow from a fit whose rows can tell: those that fit and apply the method to use, the last alone where
-// it is this one, and where there is none, that which tries others.
+// next are the commands that follow from a fit whose rows can tell: those that fit and apply the method to use, the
+// last alone where it is this one, and where there is none, that which tries others.
 func (c *fitCmd) next(methods *method.Catalog, v *verdict.Verdict) (commands []string) {
 	in := c.said()
 	switch use := v.ToUse(); use {

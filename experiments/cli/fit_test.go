@@ -207,8 +207,8 @@ func TestFitBroughtData(t *testing.T) {
 	}
 }
 
-// TestDefaultMethod: where none is named, fit takes the recommended method, or tells which array of the rows it lacks and takes the
-// one in its place; the help of fit and compare, the README and the quickstart name the same.
+// TestDefaultMethod: where none is named, fit takes the recommended method, or tells which array of the rows it lacks
+// and takes the one in its place; the help of fit and compare, the README and the quickstart name the same.
 func TestDefaultMethod(t *testing.T) {
 	recommended := (*method.Catalog)(nil).Recommended()
 	without := func(key string) []data.Array {
@@ -252,8 +252,8 @@ func TestDefaultMethod(t *testing.T) {
 	}
 }
 
-// TestFitWritesTheNetworkOfExport: fit --onnx writes what export --numbers float64 writes of the model, and says why where a method
-// has no network.
+// TestFitWritesTheNetworkOfExport: fit --onnx writes what export --numbers float64 writes of the model, and says why
+// where a method has no network.
 func TestFitWritesTheNetworkOfExport(t *testing.T) {
 	in, dir := write(t, features(80)), t.TempDir()
 	for _, method := range []string{"ts", "ir", "vq", "pool", "kc"} {

@@ -72,8 +72,8 @@ func (f *settingFlags) values(methods *method.Catalog, names []string) (map[stri
 	return methods.Divide(v, names)
 }
 
-// read are the settings of all flags. Flags of the codebook that no named method would read are left out, and notice names
-// them.
+// read are the settings of all flags. Flags of the codebook that no named method would read are left out, and notice
+// names them.
 func (f *settingFlags) read(methods *method.Catalog, names []string) (method.Values, error) {
 	v, err := method.ReadValues(f.Set)
 	if err != nil {

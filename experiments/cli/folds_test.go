@@ -75,8 +75,8 @@ func compared(t *testing.T, in string, flags ...string) (nll map[string]float64,
 	return nll, text
 }
 
-// TestFoldsHideTheirRows: no row is predicted by a fit that saw it or, with whole groups, that saw its group; rows may come as
-// predictions, and then classifiers are judged alike.
+// TestFoldsHideTheirRows: no row is predicted by a fit that saw it or, with whole groups, that saw its group; rows may
+// come as predictions, and then classifiers are judged alike.
 func TestFoldsHideTheirRows(t *testing.T) {
 	all := features(400)[3:] // test rows alone
 	groups := make([]int, 400)

@@ -87,8 +87,8 @@ func obeyed(printed string) int {
 	return strings.IndexFunc(printed, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) })
 }
 
-// FuzzHostileNames gives commands names from files and flags, whatever they are: nothing of
-// what is printed or written is obeyed by who shows it. Its seeds take more than 5 s, as each is the name in nine commands.
+// FuzzHostileNames gives commands names from files and flags, whatever they are: nothing of what is printed or written
+// is obeyed by who shows it. Its seeds take more than 5 s, as each is the name in nine commands.
 func FuzzHostileNames(f *testing.F) {
 	for _, name := range hostileNames {
 		f.Add(name)

@@ -21,9 +21,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// intervals are the bounds of each posterior of the test rows (arrays lower and upper, N×C), from
-// the calibration rows in the same file; bounds_trusted (C) is 0 of classes whose bounds are not to be trusted. The model's inputs, and the run that it is of, determine which
-// of these rows it was fitted to.
+// intervals are the bounds of each posterior of the test rows (arrays lower and upper, N×C), from the calibration rows
+// in the same file; bounds_trusted (C) is 0 of classes whose bounds are not to be trusted. The model's inputs, and the
+// run that it is of, determine which of these rows it was fitted to.
 func (c *applyCmd) intervals(ctx context.Context, t *terminal, m saved, src *data.Source) ([]data.Array, error) {
 	model := m.model.(layers.Bounded)
 	if err := src.Require("cal_features", "cal_labels"); err != nil {
@@ -114,9 +114,9 @@ func fittedRows(t *terminal, model layers.Bounded, profile *layers.Profile, dir 
 	return cal, nil
 }
 
-// sets are the prediction sets of the test rows: arrays sets and sets_marginal (N×C, 1 where
-// the class is in the set), sets_region (N) and sets_level (1). Regions need features; without, all rows are one. Their scores come from the val rows of the file or,
-// where it has none, from its cal rows, which the model may have seen; then there is a warning.
+// sets are the prediction sets of the test rows: arrays sets and sets_marginal (N×C, 1 where the class is in the set),
+// sets_region (N) and sets_level (1). Regions need features; without, all rows are one. Their scores come from the val
+// rows of the file or, where it has none, from its cal rows, which the model may have seen; then there is a warning.
 func sets(t *terminal, model layers.Stateful, method method.Method, src *data.Source, p *data.Predictions, level float64) ([]data.Array, error) {
 	rows, part := src.Val, "val"
 	if rows == nil {
@@ -144,7 +144,8 @@ func sets(t *terminal, model layers.Stateful, method method.Method, src *data.So
 	}, nil
 }
 
-// conformal makes the sets of test rows, which lie where z says: in one region where rows or test rows have no features.
+// conformal makes the sets of test rows, which lie where z says: in one region where rows or test rows have no
+// features.
 func conformal(rows, test *data.Set, said *data.Predictions, level float64) (c *diagnosis.Conformal, z *mat.Dense, err error) {
 	by := metrics.Settings{Rows: rows.Weights, Soft: rows.Soft}
 	if rows.Features == nil || test.Features == nil {

@@ -94,8 +94,8 @@ func readJudged(ctx context.Context, methods *method.Catalog, path string, as da
 	return &judged{Predictions: p, path: path}, nil
 }
 
-// fitted is the verdict on methods that are fitted to the calibration rows of the same file, set beside the classifier as
-// it is, where g is what corrections of these rows gain; nil where the file has no such rows with labels.
+// fitted is the verdict on methods that are fitted to the calibration rows of the same file, set beside the classifier
+// as it is, where g is what corrections of these rows gain; nil where the file has no such rows with labels.
 func (j *judged) fitted(ctx context.Context, methods *method.Catalog, seed uint64, g *metrics.Recovered) (
 	*verdict.Verdict, error) {
 	if j.source == nil || j.source.Cal == nil {
@@ -138,8 +138,8 @@ func (j *judged) verdict(ctx context.Context, t *terminal, methods *method.Catal
 	return v, nil
 }
 
-// repaired gives a verdict the method to use and the commands that fit it and apply it, or those that fit a correction to the features
-// of these rows, which the file of that name has: its own file where that is one of features.
+// repaired gives a verdict the method to use and the commands that fit it and apply it, or those that fit a correction
+// to the features of these rows, which the file of that name has: its own file where that is one of features.
 func (j *judged) repaired(ctx context.Context, v *verdict.Verdict, features string, seed uint64) {
 	switch in := quoted(relative(j.path)); {
 	case v.Say == verdict.CannotTell && j.source != nil && features == "" && study.CrossFit(v, in, labelledRows(ctx, j.path)):
@@ -211,8 +211,8 @@ func unchanged(methods *method.Catalog, src *data.Source, path string) (*judged,
 	return j, nil
 }
 
-// told prints which arrays nothing reads, where embedding may name one that is read, what the array logits was taken for,
-// where it holds no logits, and what is odd about the labels.
+// told prints which arrays nothing reads, where embedding may name one that is read, what the array logits was taken
+// for, where it holds no logits, and what is odd about the labels.
 func (j *judged) told(t *terminal, embedding string) {
 	j.unread = cmp.Or(j.unread, j.Unread(embedding))
 	warnUnread(t, j.path, j.unread)
@@ -303,8 +303,8 @@ func (j *judged) lie(features, key string) (d *data.Described, err error) {
 	return d, err
 }
 
-// examination is how the rows are diagnosed: by the features that another file has of them or, where path is "", by their
-// own, if there are any.
+// examination is how the rows are diagnosed: by the features that another file has of them or, where path is "", by
+// their own, if there are any.
 func (j *judged) examination(path string) (e diagnosis.Examination, err error) {
 	e = diagnosis.Examination{Soft: j.Soft, ClassNames: j.ClassNames}
 	d, err := j.lie(path, "")
@@ -333,11 +333,12 @@ func (j *judged) diagnose(ctx context.Context, e diagnosis.Examination, seed uin
 	return d, nil
 }
 
-// placedRows is up to how many test rows a fit or an evaluation asks where the classifier is wrong: it takes some seconds.
+// placedRows is up to how many test rows a fit or an evaluation asks where the classifier is wrong: it takes some
+// seconds.
 const placedRows = 4000
 
-// place is where the classifier is wrong, as calibra diagnose finds it by its defaults in the test rows of a source; nil where they are
-// too few, more than most, or without features.
+// place is where the classifier is wrong, as calibra diagnose finds it by its defaults in the test rows of a source;
+// nil where they are too few, more than most, or without features.
 func place(ctx context.Context, methods *method.Catalog, src *data.Source, path string, most int) (*diagnosis.Diagnosis, error) {
 	test := src.Test.ForFit()
 	if test.Features == nil || test.Logits == nil || test.Len() < diagnosis.FewestRows || test.Len() > most ||
@@ -415,10 +416,10 @@ func (j *judged) byName() (err error) {
 	return err
 }
 
-// corrections gives a verdict on corrections the method that makes the one to use, and the commands that fit it to the features of some
-// predictions (a file, or "" for the network's own).
-// A fit starts from the network's logits: where a run left the predictions, one map of the logits corrects others than these, and
-// so does the method of the run; then the command compares methods.
+// corrections gives a verdict on corrections the method that makes the one to use, and the commands that fit it to the
+// features of some predictions (a file, or "" for the network's own). A fit starts from the network's logits: where a
+// run left the predictions, one map of the logits corrects others than these, and so does the method of the run; then
+// the command compares methods.
 func corrections(v *verdict.Verdict, predictions, features string) {
 	recommended := (*method.Catalog)(nil).Recommended()
 	global := method.Instead[0] // which reads logits alone

@@ -20,7 +20,8 @@ const shiftStream = 17
 // estimate in place of a file of priors asks for those under which the rows are likeliest.
 const estimate = "estimate"
 
-// shift is the label shift that the flags name, without its new priors where they are to be estimated; nil where none is.
+// shift is the label shift that the flags name, without its new priors where they are to be estimated; nil where none
+// is.
 func (c *applyCmd) shift(m saved) (*layers.LabelShift, error) {
 	if c.NewPriors == "" {
 		return nil, nil
@@ -48,7 +49,8 @@ func (c *applyCmd) shift(m saved) (*layers.LabelShift, error) {
 	return s, nil
 }
 
-// held compares the rows with those of the fit. Where the classes alone are more or less frequent, nothing of the logits is odd.
+// held compares the rows with those of the fit. Where the classes alone are more or less frequent, nothing of the
+// logits is odd.
 func (c *applyCmd) held(t *terminal, m saved, shift *layers.LabelShift, x *data.Set) *layers.Comparison {
 	sample := layers.NewSample(x.Len())
 	sample.Add(x)

@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawn are n rows of three classes, as frequent as priors say, that lie around three corners; the scores know the priors alike. Their
-// weights are 1, 2 and 3 by turns.
+// drawn are n rows of three classes, as frequent as priors say, that lie around three corners; the scores know the
+// priors alike. Their weights are 1, 2 and 3 by turns.
 func drawn(part string, n int, priors []float64, noise float64, rng *rand.Rand) []data.Array {
 	x, l, y, w := mat.NewDense(n, 3, nil), mat.NewDense(n, 3, nil), make([]int, n), make([]float64, n)
 	for i := range n {
@@ -73,8 +73,9 @@ func answeredOf(t *testing.T, dir, in, out string, flags ...string) (stdout, std
 	return stdout, stderr
 }
 
-// TestNewPriors: estimated priors and the probabilities of both forms are those of numpy, and lower the NLL; the shift is in the labels, so
-// that nothing is said of drift. The priors agree within what a gap of 1e-10 nats leaves (optim.Mixture).
+// TestNewPriors: estimated priors and the probabilities of both forms are those of numpy, and lower the NLL; the shift
+// is in the labels, so that nothing is said of drift. The priors agree within what a gap of 1e-10 nats leaves
+// (optim.Mixture).
 func TestNewPriors(t *testing.T) {
 	dir := shifted(t, 0)
 	answered(t, dir, "plain.npz")

@@ -199,8 +199,8 @@ type lawful struct {
 	Notes []verdict.Note
 }
 
-// TestLawsOfMeaning: whatever the classes, the columns and the scores are called, every command reads the same rows, or asks what they
-// are; and its JSON has all that is said of them.
+// TestLawsOfMeaning: whatever the classes, the columns and the scores are called, every command reads the same rows, or
+// asks what they are; and its JSON has all that is said of them.
 func TestLawsOfMeaning(t *testing.T) {
 	laws := lawsOfMeaning()
 	right := map[string]float64{}
@@ -255,7 +255,8 @@ func TestLawsOfMeaning(t *testing.T) {
 	}
 }
 
-// alone holds a row that is the only one of its file, of scores that nobody says what they are, to be predicted as among others.
+// alone holds a row that is the only one of its file, of scores that nobody says what they are, to be predicted as
+// among others.
 func (l law) alone(t *testing.T, dir string) {
 	t.Helper()
 	in := filepath.Join(dir, "one.npz")

@@ -14,8 +14,8 @@ const asCommand = "CALIBRA_TEST_AS_COMMAND"
 
 // TestMain gives the tests one core, as other packages are tested beside them and small problems gain nothing by more,
 // and collects their little garbage rarely. Those of many threads ask for them; go test -cpu 2 gives all of them two.
-// Commands draw figures as SVG alone, unless CALIBRA_CHECK=all, as most of their time would go into PNG and PDF; a test of
-// those calls inAllFormats.
+// Commands draw figures as SVG alone, unless CALIBRA_CHECK=all, as most of their time would go into PNG and PDF; a test
+// of those calls inAllFormats.
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(Main())

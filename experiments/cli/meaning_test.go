@@ -22,8 +22,8 @@ func digits(n int) float64 { return .5001 * math.Pow10(-n) }
 
 var unmeasured = []string{"--redraws", "0", "--replicates", "0", "--folds", "0"}
 
-// TestFilesOfPredictions: a table with an id and a column of each class is predictions, whatever tool called the columns, and the
-// numbers are those of right.py.
+// TestFilesOfPredictions: a table with an id and a column of each class is predictions, whatever tool called the
+// columns, and the numbers are those of right.py.
 func TestFilesOfPredictions(t *testing.T) {
 	needCases(t)
 	cases := casesOf{t.TempDir(), map[string]*ran{}}
@@ -69,7 +69,8 @@ func TestFilesOfPredictions(t *testing.T) {
 	}
 }
 
-// TestPartsOfPredictions: a column set parts such a table for fit, which then reads what it reads of the same rows of logits.
+// TestPartsOfPredictions: a column set parts such a table for fit, which then reads what it reads of the same rows of
+// logits.
 func TestPartsOfPredictions(t *testing.T) {
 	needCases(t)
 	file, err := os.Open(meaning("id-and-class-columns.csv"))
@@ -106,7 +107,8 @@ func TestPartsOfPredictions(t *testing.T) {
 	isNear(t, "NLL", nll[2], nll[0], 0)
 }
 
-// TestOrderOfClasses: the levels of a factor are the order of the columns; two classes that are exchanged in the alphabet are found.
+// TestOrderOfClasses: the levels of a factor are the order of the columns; two classes that are exchanged in the
+// alphabet are found.
 func TestOrderOfClasses(t *testing.T) {
 	needCases(t)
 	cases := casesOf{t.TempDir(), map[string]*ran{}}
@@ -152,8 +154,8 @@ func TestSetsWithoutFeatures(t *testing.T) {
 	}
 }
 
-// TestGroupsInTables: groups of every type that pyarrow writes have the same names in Parquet and Arrow; vectors of Spark are refused by
-// what to do about them.
+// TestGroupsInTables: groups of every type that pyarrow writes have the same names in Parquet and Arrow; vectors of
+// Spark are refused by what to do about them.
 func TestGroupsInTables(t *testing.T) {
 	dir := t.TempDir()
 	casePython(t, `

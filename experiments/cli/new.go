@@ -17,9 +17,10 @@ import (
 	"calibra/data/disk"
 )
 
-// newCmd writes a module of a researcher's own: the files of one folder of internal/new, with a go.mod that finds calibra in a
-// clone. Each folder is a program that this repository builds. Its tests ask for the build tag modules, which is not written;
-// they run in the modules that TestModulesAsTold writes, in a step of .ci/run, as each needs a program of its own.
+// newCmd writes a module of a researcher's own: the files of one folder of internal/new, with a go.mod that finds
+// calibra in a clone. Each folder is a program that this repository builds. Its tests ask for the build tag modules,
+// which is not written; they run in the modules that TestModulesAsTold writes, in a step of .ci/run, as each needs a
+// program of its own.
 type newCmd struct {
 	Dir      string `arg:"" type:"path" help:"Folder to write; it must be new or empty."`
 	Map      bool   `xor:"part" help:"A calibration map: the paper's bilinear calibrator in full, for you to change."`
@@ -115,8 +116,9 @@ const mostModule = 1 << 20
 // required is a line of go.mod that requires a module.
 var required = regexp.MustCompile(`(?m)^\t(\S+) v\S+`)
 
-// goMod is that of a module which requires what the clone's own does, and the clone at the place to: so nothing
-// is looked up, and calibra is built with the versions that it was tested with. What imports names is a direct requirement.
+// goMod is that of a module which requires what the clone's own does, and the clone at the place to: so nothing is
+// looked up, and calibra is built with the versions that it was tested with. What imports names is a direct
+// requirement.
 func goMod(clones, imports, to string) []byte {
 	_, rest, _ := strings.Cut(clones, "\n") // less the line module
 	var direct, indirect strings.Builder
@@ -150,7 +152,8 @@ func replacement(dir, clone string) string {
 }
 
 // cloneOf is the clone that the flag names or, without, the nearest above this file's place when the program was built,
-// above the program, or above the current directory. A released module of this name cannot be had: its path is no address.
+// above the program, or above the current directory. A released module of this name cannot be had: its path is no
+// address.
 func cloneOf(named string) (string, error) {
 	if named != "" {
 		if !isClone(named) {

@@ -162,8 +162,8 @@ func moduleOfMethods(t *testing.T, parent string) (dir string) {
 	return dir
 }
 
-// TestOneMethodsCells: of a study of 42 cells, those of one method are computed again where its package changed, none where
-// what no cell is made of did, and all where calibra's layers did.
+// TestOneMethodsCells: of a study of 42 cells, those of one method are computed again where its package changed, none
+// where what no cell is made of did, and all where calibra's layers did.
 func TestOneMethodsCells(t *testing.T) {
 	if os.Getenv("CALIBRA_CHECK") != "all" {
 		t.Skip("builds four programs: asked with CALIBRA_CHECK=all")

@@ -74,7 +74,8 @@ func TestFitSaysThatItHasNoOptimum(t *testing.T) {
 	}
 }
 
-// TestFitGivesTheGradientWhereItsStepsEnd: on the page, in JSON and in the configuration, and it says nothing of an optimum.
+// TestFitGivesTheGradientWhereItsStepsEnd: on the page, in JSON and in the configuration, and it says nothing of an
+// optimum.
 func TestFitGivesTheGradientWhereItsStepsEnd(t *testing.T) {
 	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "run")
 	code, stdout, stderr := calibra(t, append([]string{"fit", "--method", "vq", "--in", in, "--out", out, "--json"}, small...)...)

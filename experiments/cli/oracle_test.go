@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// judgedByOracle are the methods that testdata/oracle.py knows, their settings, and how near its float64 they answer: where they
-// train in float32 the README's 1e-3 of the cases, else 1e-5.
+// judgedByOracle are the methods that testdata/oracle.py knows, their settings, and how near its float64 they answer:
+// where they train in float32 the README's 1e-3 of the cases, else 1e-5.
 var judgedByOracle = []struct {
 	method   string
 	settings []string
@@ -32,9 +32,10 @@ var judgedByOracle = []struct {
 	{"ir", nil, nearNLL},
 }
 
-// TestOracle: apply and the exported network say of every row what numpy says of the saved model in float64, and ts, dc and ir are
-// where scipy and scikit-learn put them: wherever the features lie, and the logits, and whatever their scales. The logits of all rows
-// have the same offset, features the same in standard deviations, or each column its own; all numbers are such that float32 holds them.
+// TestOracle: apply and the exported network say of every row what numpy says of the saved model in float64, and ts, dc
+// and ir are where scipy and scikit-learn put them: wherever the features lie, and the logits, and whatever their
+// scales. The logits of all rows have the same offset, features the same in standard deviations, or each column its
+// own; all numbers are such that float32 holds them.
 func TestOracle(t *testing.T) {
 	python := os.Getenv("CALIBRA_PYTHON")
 	if python == "" {
@@ -84,8 +85,9 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// scaledProblem writes a problem of 6 features and 4 classes whose features lie at an offset, each column so much farther than the
-// one before, in standard deviations of that scale, and whose logits have the offset, and are doubled where the scale is small.
+// scaledProblem writes a problem of 6 features and 4 classes whose features lie at an offset, each column so much
+// farther than the one before, in standard deviations of that scale, and whose logits have the offset, and are doubled
+// where the scale is small.
 func scaledProblem(t *testing.T, offset, each, scale float64) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(50, 0))

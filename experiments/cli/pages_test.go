@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// looks are all ways that a page is looked at: as narrow as a telephone, a tablet, a laptop, and a wide screen, each light, dark and
-// as it is printed.
+// looks are all ways that a page is looked at: as narrow as a telephone, a tablet, a laptop, and a wide screen, each
+// light, dark and as it is printed.
 var looks = func() (all []window) {
 	for _, width := range []int{360, 820, 1440, 2560} {
 		w := window{width: width, height: 900, noScrollbars: true, patience: 3000}
@@ -71,7 +71,8 @@ func lookAt(t *testing.T, file string, want seen) (wrong []string) {
 	return wrong
 }
 
-// TestLooksFindWhatIsWrong: a page with every fault shows each of them, or the absence of faults in other pages shows nothing.
+// TestLooksFindWhatIsWrong: a page with every fault shows each of them, or the absence of faults in other pages shows
+// nothing.
 func TestLooksFindWhatIsWrong(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "faulty.html")
 	page := `<p style="color:#aaa">pale</p><pre style="overflow:auto;width:50px">a line that scrolls</pre>
@@ -90,10 +91,10 @@ func TestLooksFindWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestPagesInBrowser opens every page that a command writes, in all looks: the verdict stands in the first 700 pixels, every figure
-// has a text in its place and fits the page, the keyboard reaches all that can be pressed, no text lies on another or is cut, words stand out from their ground by 4.5 at least,
-// nothing but a table scrolls sideways, no script errs, and nothing is asked for. It takes more than 5 s, as commands write the
-// pages and a browser draws each.
+// TestPagesInBrowser opens every page that a command writes, in all looks: the verdict stands in the first 700 pixels,
+// every figure has a text in its place and fits the page, the keyboard reaches all that can be pressed, no text lies on
+// another or is cut, words stand out from their ground by 4.5 at least, nothing but a table scrolls sideways, no script
+// errs, and nothing is asked for. It takes more than 5 s, as commands write the pages and a browser draws each.
 func TestPagesInBrowser(t *testing.T) {
 	in, dir := write(t, features(300)), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

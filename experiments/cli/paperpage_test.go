@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// compiles holds a page of two columns to take figures in paper style, by the words of the guide, and tables, as they are: no line of
-// it is too wide. It does nothing where there is no pdflatex with the packages that tables name. CALIBRA_PAGE names a folder that
-// keeps the page, to be looked at.
+// compiles holds a page of two columns to take figures in paper style, by the words of the guide, and tables, as they
+// are: no line of it is too wide. It does nothing where there is no pdflatex with the packages that tables name.
+// CALIBRA_PAGE names a folder that keeps the page, to be looked at.
 func compiles(t *testing.T, tables string, figures ...string) {
 	t.Helper()
 	latex, err := exec.LookPath("pdflatex")

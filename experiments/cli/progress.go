@@ -19,9 +19,9 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// steps shows how far a work is that reports to its context and takes more than two seconds, whether it reports its inner steps
-// or not: the step that goes on, what is done in it, and how long the rest should take. It is a bar on a terminal, which is taken
-// away at the end, else a line every five seconds, and never wider than the terminal.
+// steps shows how far a work is that reports to its context and takes more than two seconds, whether it reports its
+// inner steps or not: the step that goes on, what is done in it, and how long the rest should take. It is a bar on a
+// terminal, which is taken away at the end, else a line every five seconds, and never wider than the terminal.
 type steps struct {
 	on     *terminal
 	began  time.Time // of the command
@@ -119,8 +119,8 @@ func (s *steps) room() int {
 	return width(s.on.err) - barWidth - aroundBar
 }
 
-// told is a line of a work that goes on: how long it took, what is left where that is known, and what is done. Where it is
-// longer than width, it begins with the innermost of the steps that are counted.
+// told is a line of a work that goes on: how long it took, what is left where that is known, and what is done. Where it
+// is longer than width, it begins with the innermost of the steps that are counted.
 func told(doing []string, now time.Duration, left float64, width int) string {
 	head := now.Round(time.Second).String()
 	all := head
@@ -197,8 +197,9 @@ const (
 	telling = 1
 )
 
-// at is which share is done and how many seconds are left: of the stage that goes on by what it took, of those behind it by what
-// they should take, times how much longer than expected the others took, in the geometric mean with one that took no longer.
+// at is which share is done and how many seconds are left: of the stage that goes on by what it took, of those behind
+// it by what they should take, times how much longer than expected the others took, in the geometric mean with one that
+// took no longer.
 func (p *pace) at(now float64) (done, left float64) {
 	sum, weight, rest := 0., 1., 0.
 	for i, s := range p.stages {
@@ -226,8 +227,8 @@ func (p *pace) at(now float64) (done, left float64) {
 	return p.shown, left
 }
 
-// within is how many seconds of a stage are left, which goes on by so much slower than expected: a step is taken to go on as fast as the
-// stage did until it began, and to need a tenth of what it took, at least, until its end is reported.
+// within is how many seconds of a stage are left, which goes on by so much slower than expected: a step is taken to go
+// on as fast as the stage did until it began, and to need a tenth of what it took, at least, until its end is reported.
 func (p *pace) within(s stage, now, slow float64) float64 {
 	share := func(x float64) float64 { return (x - s.from) / (s.to - s.from) }
 	done, to, took := share(p.from), share(max(p.from, min(p.to, s.to))), now-p.since

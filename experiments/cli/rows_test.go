@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestFormsOfRows: every command takes rows of every form. A csv file of the same rows gives what the npz file gives, and
-// a csv file of raw rows, as the program's own data, has a network trained on some of them, which commands that judge have
-// to be asked for.
+// TestFormsOfRows: every command takes rows of every form. A csv file of the same rows gives what the npz file gives,
+// and a csv file of raw rows, as the program's own data, has a network trained on some of them, which commands that
+// judge have to be asked for.
 func TestFormsOfRows(t *testing.T) {
 	dir := t.TempDir()
 	npz, table, raw := write(t, features(160)), filepath.Join(dir, "features.csv"), filepath.Join(dir, "raw.csv")

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// scoreCases are the files of ../shared/cases/meaning about scores, with the NLL of ts and 1/T that right.py there prints of them by
-// scipy; or the words of the question.
+// scoreCases are the files of ../shared/cases/meaning about scores, with the NLL of ts and 1/T that right.py there
+// prints of them by scipy; or the words of the question.
 var scoreCases = []struct {
 	file          string
 	flags         []string
@@ -49,8 +49,8 @@ func TestScoresOfCases(t *testing.T) {
 	}
 }
 
-// TestZeroIsNeverAboveMore: no increasing method gives a class of probability 0 more than one of probability 1e-200, and a model
-// keeps its floor for rows that have no such number.
+// TestZeroIsNeverAboveMore: no increasing method gives a class of probability 0 more than one of probability 1e-200,
+// and a model keeps its floor for rows that have no such number.
 func TestZeroIsNeverAboveMore(t *testing.T) {
 	needCases(t)
 	c := &casesOf{t.TempDir(), map[string]*ran{}}

@@ -8,8 +8,8 @@ import (
 	"calibra/graph/work"
 )
 
-// What parts of commands take on data of a size, in seconds on a core like that of testdata/paces.csv. What is done on all
-// cores takes less on more of them.
+// What parts of commands take on data of a size, in seconds on a core like that of testdata/paces.csv. What is done on
+// all cores takes less on more of them.
 
 // shared is what takes so many seconds on one core and is done on all.
 func shared(seconds float64) float64 { return seconds / float64(work.Threads()) }

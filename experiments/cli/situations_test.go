@@ -26,8 +26,8 @@ import (
 	"gonum.org/v1/gonum/stat/sampleuv"
 )
 
-// situation is made data of which the right verdict is known before a command is asked. Of each row the features x ~ N(0, I) give
-// the true scores s, and these the label: P(y) = softmax(s). The classifier says something else.
+// situation is made data of which the right verdict is known before a command is asked. Of each row the features x ~
+// N(0, I) give the true scores s, and these the label: P(y) = softmax(s). The classifier says something else.
 type situation struct {
 	name, truth     string
 	rows            [2]int                                      // for calibration and for test
@@ -55,7 +55,8 @@ func times(by float64) func(s, x []float64, y int, rng *rand.Rand) {
 	}
 }
 
-// inGroup says the true scores times a number in group 1, where the second feature is above 0, and times another elsewhere.
+// inGroup says the true scores times a number in group 1, where the second feature is above 0, and times another
+// elsewhere.
 func inGroup(there, elsewhere float64) func(s, x []float64, y int, rng *rand.Rand) {
 	return func(s, x []float64, y int, rng *rand.Rand) {
 		if x[1] > 0 {
@@ -217,7 +218,8 @@ type question struct {
 	files []string
 }
 
-// questions are those of a situation whose files are there: the last two of the classifier's own predictions for the test rows of the features file.
+// questions are those of a situation whose files are there: the last two of the classifier's own predictions for the
+// test rows of the features file.
 func (s *situation) questions(features, predictions string, at func(name string) string) []question {
 	seeds := cmp.Or(s.seeds, "1")
 	of := []string{"--in", predictions, "--features", features}
@@ -244,10 +246,11 @@ func chosen(few ...string) []situation {
 	return slices.DeleteFunc(slices.Clone(situations), func(s situation) bool { return !slices.Contains(few, s.name) })
 }
 
-// TestSituations: of 25 made situations each command says the same words in the terminal, on its page, in Markdown and LaTeX, in
-// JSON and in Python, and the numbers in the words are those in JSON. Of one features file fit, evaluate and diagnose give one answer, cause and remedy, and
-// what a remedy promises it does. What they say is testdata/verdicts.md, which was read before it was kept. It takes more than 5 s, as it is seven
-// commands of each situation; all of them with CALIBRA_CHECK=all.
+// TestSituations: of 25 made situations each command says the same words in the terminal, on its page, in Markdown and
+// LaTeX, in JSON and in Python, and the numbers in the words are those in JSON. Of one features file fit, evaluate and
+// diagnose give one answer, cause and remedy, and what a remedy promises it does. What they say is
+// testdata/verdicts.md, which was read before it was kept. It takes more than 5 s, as it is seven commands of each
+// situation; all of them with CALIBRA_CHECK=all.
 func TestSituations(t *testing.T) {
 	const page = "testdata/verdicts.md"
 	kept, _ := os.ReadFile(page)
@@ -288,7 +291,8 @@ func TestSituations(t *testing.T) {
 	t.Run("Python", func(t *testing.T) { inPython(t, dir, command, said) })
 }
 
-// ask asks a question, holds what the files and the terminal say to JSON, and gives the verdict, or the first line of the refusal.
+// ask asks a question, holds what the files and the terminal say to JSON, and gives the verdict, or the first line of
+// the refusal.
 func (q *question) ask(t *testing.T, situation string, at func(name string) string) (v judgement, refused string) {
 	t.Helper()
 	name := situation + ", " + q.door
@@ -327,8 +331,8 @@ func (q *question) ask(t *testing.T, situation string, at func(name string) stri
 	return v, ""
 }
 
-// agree holds the answers from one features file to each other. A method that fit was asked for may be worse than the classifier, of which the
-// others then say that it stays as it is, or be better than those that they know.
+// agree holds the answers from one features file to each other. A method that fit was asked for may be worse than the
+// classifier, of which the others then say that it stays as it is, or be better than those that they know.
 func (s *situation) agree(t *testing.T, said map[string]judgement) {
 	t.Helper()
 	fit, fitted := said["fit"]
@@ -350,8 +354,8 @@ func (s *situation) agree(t *testing.T, said map[string]judgement) {
 	}
 }
 
-// law runs each remedy as it is printed, in a folder of its own: the NLL of the same test rows changes by as much as each verdict
-// that prints it promises, within its interval.
+// law runs each remedy as it is printed, in a folder of its own: the NLL of the same test rows changes by as much as
+// each verdict that prints it promises, within its interval.
 func (s *situation) law(t *testing.T, command string, at func(name string) string, said map[string]judgement) {
 	t.Helper()
 	nll := func(path string) float64 {
@@ -406,7 +410,8 @@ func asShell(t *testing.T, dir string) string {
 	return command
 }
 
-// numbered holds the numbers of a verdict to its words: where there are any the sentence has them, or the first line that follows.
+// numbered holds the numbers of a verdict to its words: where there are any the sentence has them, or the first line
+// that follows.
 func numbered(t *testing.T, name string, v judgement) {
 	t.Helper()
 	if v.Difference == nil {
@@ -507,8 +512,9 @@ print(json.dumps(said))
 	}
 }
 
-// TestVerdictNumbers: numpy and scipy find the same NLLs, differences, intervals, p and rows needed from the predictions of fits, and
-// say the same by the rule: of one method and of several, with weights, of one seed and of several.
+// TestVerdictNumbers: numpy and scipy find the same NLLs, differences, intervals, p and rows needed from the
+// predictions of fits, and say the same by the rule: of one method and of several, with weights, of one seed and of
+// several.
 func TestVerdictNumbers(t *testing.T) {
 	python := os.Getenv("CALIBRA_PYTHON")
 	if python == "" {
@@ -550,7 +556,8 @@ func TestVerdictNumbers(t *testing.T) {
 	}
 }
 
-// TestCompareSaysWhere: a comparison that says which method to use says where the classifier is wrong, in the words of diagnose.
+// TestCompareSaysWhere: a comparison that says which method to use says where the classifier is wrong, in the words of
+// diagnose.
 func TestCompareSaysWhere(t *testing.T) {
 	dir := t.TempDir()
 	s := situations[slices.IndexFunc(situations, func(s situation) bool { return s.name == "groups" })]

@@ -254,7 +254,8 @@ func writeFindings(ctx context.Context, f *study.Findings, dir string, figures r
 	return page, err
 }
 
-// report prints the page's table, what was found and, in a line, how many cells are there; or as JSON the table with more.
+// report prints the page's table, what was found and, in a line, how many cells are there; or as JSON the table with
+// more.
 func (c *studyCmd) report(t *terminal, f *study.Findings, page *report.Document, there int) error {
 	line, result := fmt.Sprintf("%d of %d cells are computed", there, len(f.Cells)), map[string]any{}
 	switch {

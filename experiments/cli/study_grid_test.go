@@ -185,7 +185,8 @@ func TestStudyCell(t *testing.T) {
 	}
 }
 
-// TestStudyCellsBySettings: settings make other cells, flags of no method are told, and a device that is not there stops a study.
+// TestStudyCellsBySettings: settings make other cells, flags of no method are told, and a device that is not there
+// stops a study.
 func TestStudyCellsBySettings(t *testing.T) {
 	args := []string{"study", "main", "--data", write(t, features(60)), "--seeds", "1", "--cells", t.TempDir()}
 	for want, more := range map[string][]string{

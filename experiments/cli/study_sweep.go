@@ -42,8 +42,8 @@ func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *method.Catal
 	return c.asked(ctx, t, of, settings, origins, inputs)
 }
 
-// swept are the settings with several values, and those with one; the codebook's may be called as their flags. A setting
-// that is a list itself takes one value of each --set.
+// swept are the settings with several values, and those with one; the codebook's may be called as their flags. A
+// setting that is a list itself takes one value of each --set.
 func (c *studyCmd) swept(methods *method.Catalog, names []string) (swept []study.Swept, fixed method.Values, err error) {
 	lists, err := listSettings(methods, names)
 	if err != nil {

@@ -293,8 +293,8 @@ func TestStudyRefusesSeeds(t *testing.T) {
 	}
 }
 
-// TestStudyStale: cells of an earlier build are computed again where its code was another, or taken where the user says so;
-// config.json of a fit names its program as cells do.
+// TestStudyStale: cells of an earlier build are computed again where its code was another, or taken where the user says
+// so; config.json of a fit names its program as cells do.
 func TestStudyStale(t *testing.T) {
 	in, out := write(t, features(300)), filepath.Join(t.TempDir(), "study")
 	study := func(more ...string) string {

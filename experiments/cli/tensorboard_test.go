@@ -38,8 +38,9 @@ func readBoard(t *testing.T, dir string) (b tensorboarded) {
 	return b
 }
 
-// TestTensorboard: TensorBoard's own readers find every number of curves.csv and metrics.json, in single precision, every setting of
-// config.json, and nothing more of them; the same seed writes the same scalars; and of a file that a kill cut off all that was whole.
+// TestTensorboard: TensorBoard's own readers find every number of curves.csv and metrics.json, in single precision,
+// every setting of config.json, and nothing more of them; the same seed writes the same scalars; and of a file that a
+// kill cut off all that was whole.
 func TestTensorboard(t *testing.T) {
 	in, dir := write(t, features(300)), t.TempDir()
 	board := filepath.Join(dir, "board")

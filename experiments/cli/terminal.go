@@ -97,8 +97,8 @@ func (t *terminal) noted(object []byte) ([]byte, error) {
 	return fmt.Appendf(head, `"notes":%s}`, notes), nil
 }
 
-// print writes a result in one piece: one that a full disk cuts short is an error. It stays, nothing is printed after it,
-// and whatever prints next returns it too, so that a command need check the last error alone.
+// print writes a result in one piece: one that a full disk cuts short is an error. It stays, nothing is printed after
+// it, and whatever prints next returns it too, so that a command need check the last error alone.
 func (t *terminal) print(text []byte) error {
 	if t.bar.hide(); t.failed == nil {
 		if _, err := io.WriteString(t.out, harmless(string(text))); err != nil {

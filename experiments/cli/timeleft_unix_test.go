@@ -24,13 +24,14 @@ import (
 	"calibra/graph/work"
 )
 
-// paces are the steps of commands as they were told, with the seconds at which: the columns are command, at, from, to and
-// seconds, which says into which stages the command is divided from there on; at the end from is 1. The seconds are those of
-// the processor, of one thread, which others that work on the machine do not change.
+// paces are the steps of commands as they were told, with the seconds at which: the columns are command, at, from, to
+// and seconds, which says into which stages the command is divided from there on; at the end from is 1. The seconds are
+// those of the processor, of one thread, which others that work on the machine do not change.
 //
 // timeLeft is what the commands say by them: the columns are command, at, said and truth, in seconds.
 //
-// CALIBRA_RECORD=1 go test -run TimeLeft ./experiments/cli writes both anew, which takes minutes, and CALIBRA_UPDATE=1 the latter alone.
+// CALIBRA_RECORD=1 go test -run TimeLeft ./experiments/cli writes both anew, which takes minutes, and CALIBRA_UPDATE=1
+// the latter alone.
 const paces, timeLeft = "testdata/paces.csv", "testdata/timeleft.csv"
 
 // timed are the commands in paces, DIR for their folder.
@@ -194,9 +195,9 @@ func estimates(t *testing.T, lines [][]string) (all []reading) {
 	return all
 }
 
-// No command says for a third of its time that more than 90 % are done, and timeLeft is what the commands say, at each twentieth of
-// their time: beside the truth, for people to compare. The test logs at how many moments they differ by more than a factor of 1.5 and a
-// second.
+// No command says for a third of its time that more than 90 % are done, and timeLeft is what the commands say, at each
+// twentieth of their time: beside the truth, for people to compare. The test logs at how many moments they differ by
+// more than a factor of 1.5 and a second.
 func TestTimeLeft(t *testing.T) {
 	if os.Getenv("CALIBRA_RECORD") == "1" {
 		record(t)

@@ -63,8 +63,8 @@ func trafficOf(command *kong.Node) (t traffic) {
 	return t
 }
 
-// filesAt is the file at path or, of a directory, what a fit or a training writes there, and its tables of raw rows; none
-// of "".
+// filesAt is the file at path or, of a directory, what a fit or a training writes there, and its tables of raw rows;
+// none of "".
 func filesAt(path string) (paths []string) {
 	if path == "" {
 		return nil

@@ -96,8 +96,8 @@ type Diagnosis struct {
 	Classes    []Region `json:"classes"`
 	Confidence []Region `json:"confidence"`
 	Groups     []Region `json:"groups,omitempty"`
-	// Named are the smallest descriptions that explain what is wrong, the first alone where it does: groups, predicted classes,
-	// regions, and intersections of two of those. An error of all rows alike has none.
+	// Named are the smallest descriptions that explain what is wrong, the first alone where it does: groups, predicted
+	// classes, regions, and intersections of two of those. An error of all rows alike has none.
 	Named []Region `json:"named,omitempty"`
 	// Places are the circles of the map: the rows nearest each of some codewords, whose number is their name.
 	Places []Region `json:"places"`
@@ -129,30 +129,33 @@ const (
 // Diagnose finds the regions of the embedding (N×d) in which predictions (N×C) and labels
 // (N) disagree.
 //
-// Without an embedding (nil), and where the rows are fewer than two regions of the least size, no regions are searched. Without an
-// embedding there are no places either, and with fewer rows than [FewestRecoverableRows] no corrections.
+// Without an embedding (nil), and where the rows are fewer than two regions of the least size, no regions are searched.
+// Without an embedding there are no places either, and with fewer rows than [FewestRecoverableRows] no corrections.
 //
-// The rows are halved at random; rows with equal prediction and place stay in one half. On each half regions are searched: a few cuts,
-// by features and by distances to codewords, make pieces until the rest does not differ from the predictions; rows in separate
-// clusters are separate pieces. Pieces of the two halves that overlap are one region, whose rows are those that the piece of the other half
-// holds. Each region is tested for each class c, and for the top class, by
+// The rows are halved at random; rows with equal prediction and place stay in one half. On each half regions are
+// searched: a few cuts, by features and by distances to codewords, make pieces until the rest does not differ from the
+// predictions; rows in separate clusters are separate pieces. Pieces of the two halves that overlap are one region,
+// whose rows are those that the piece of the other half holds. Each region is tested for each class c, and for the top
+// class, by
 //
 //	T = Σ_{i∈R} w_i e_ic / √(max(V, S) + 4)
 //
-// where V = Σ_{i∈R} w_i² p_ic(1 − p_ic) is the variance if the predictions are right, and S = Σ_{i∈R} w_i² (e_ic − ē_c)² is its
-// estimate from the rows (w_i = 1 without weights). All rows for each class, tenths of the rows by confidence, groups, predicted
-// classes, intersections of two of these and of regions, the sides of features, and the places of the map are tested beside. Of calibrated predictions, and of others, the largest |T| over
-// everything tested is as large as the maxima of two kinds of draws: labels redrawn from the predictions, with V alone, and a
-// wild bootstrap of the residuals, with S alone. The adjusted p-value of T is the larger of the two shares of draws, the
-// observed rows among them, whose maximum is as large, and Critical what all but a share Level stay below. So
-// it holds however small or nested the regions, and the chance that anything is called wrong in calibrated predictions
-// is at most Level (up to the dependence of the two halves through their pieces).
+// where V = Σ_{i∈R} w_i² p_ic(1 − p_ic) is the variance if the predictions are right, and S = Σ_{i∈R} w_i² (e_ic −
+// ē_c)² is its estimate from the rows (w_i = 1 without weights). All rows for each class, tenths of the rows by
+// confidence, groups, predicted classes, intersections of two of these and of regions, the sides of features, and the
+// places of the map are tested beside. Of calibrated predictions, and of others, the largest |T| over everything tested
+// is as large as the maxima of two kinds of draws: labels redrawn from the predictions, with V alone, and a wild
+// bootstrap of the residuals, with S alone. The adjusted p-value of T is the larger of the two shares of draws, the
+// observed rows among them, whose maximum is as large, and Critical what all but a share Level stay below. So it holds
+// however small or nested the regions, and the chance that anything is called wrong in calibrated predictions is at
+// most Level (up to the dependence of the two halves through their pieces).
 //
-// Intervals hold for all gaps at once, whether the predictions are right or wrong, by the same T. One rule decides what is wrong: |T| is above
-// Critical, p is at most Level, the gap is beyond Detectable, and its interval does not hold 0; each is equivalent.
+// Intervals hold for all gaps at once, whether the predictions are right or wrong, by the same T. One rule decides what
+// is wrong: |T| is above Critical, p is at most Level, the gap is beyond Detectable, and its interval does not hold 0;
+// each is equivalent.
 //
-// If a global correction saves something, regions are also searched after that correction. What is wrong is named by the
-// smallest descriptions that explain it (see explain). The error is global if a correction of all rows explains it.
+// If a global correction saves something, regions are also searched after that correction. What is wrong is named by
+// the smallest descriptions that explain it (see explain). The error is global if a correction of all rows explains it.
 //
 // Memory grows with N·d, time with N·(C·redraws + d).
 func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination, rng *rand.Rand) (*Diagnosis, error) {
@@ -199,14 +202,15 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	return x.diagnosis(step("describe", 3), rng)
 }
 
-// times are about what the steps of [Diagnose] take, in seconds: corrections and tests are done on all cores, the search and the
-// description on one.
+// times are about what the steps of [Diagnose] take, in seconds: corrections and tests are done on all cores, the
+// search and the description on one.
 func times(rows, features, classes int) []float64 {
 	n, m, c, cores := float64(rows), float64(features), float64(classes), float64(work.Threads())
 	return []float64{n * (1.2e-4 + 1.1e-5*c) / cores, n * (1e-4 + 1.1e-6*m), n * (1.8e-4 + 6e-7*c) / cores, n * (4e-5 + 5e-6*c)}
 }
 
-// Expected is about how many seconds [Diagnose] takes for N rows with M features, 0 where they lie nowhere, and C classes.
+// Expected is about how many seconds [Diagnose] takes for N rows with M features, 0 where they lie nowhere, and C
+// classes.
 func Expected(rows, features, classes int) float64 { return floats.Sum(times(rows, features, classes)) }
 
 // MarshalJSON leaves out the rows of classes, confidences and places, which are all rows many times over.

@@ -161,7 +161,8 @@ func TestDiagnosisIsConsistent(t *testing.T) {
 	}
 }
 
-// TestDiagnosisRaisesFewFalseAlarms is the short form of the alarms of experiments/results/truth.md, which are of 200 draws.
+// TestDiagnosisRaisesFewFalseAlarms is the short form of the alarms of experiments/results/truth.md, which are of 200
+// draws.
 func TestDiagnosisRaisesFewFalseAlarms(t *testing.T) {
 	const runs = 60
 	alarms := 0
@@ -197,7 +198,8 @@ func TestDiagnoseRefuses(t *testing.T) {
 	}
 }
 
-// TestDiagnosisWithoutAnEmbedding: what needs no place is told, of few rows too. The confidence of class 0 is three times too high.
+// TestDiagnosisWithoutAnEmbedding: what needs no place is told, of few rows too. The confidence of class 0 is three
+// times too high.
 func TestDiagnosisWithoutAnEmbedding(t *testing.T) {
 	for _, n := range []int{30, 400} {
 		c := newClustered(n, 0, newRand(7))

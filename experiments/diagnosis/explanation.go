@@ -24,17 +24,18 @@ const (
 	mostOfAll           = 3. / 4 // of the rows are a region; more are nearly everywhere
 )
 
-// explain names the smallest descriptions that explain what is beyond chance: all rows, or a group, a predicted class, a
-// region, the side of a feature, a place of the map, or the intersection of two of those. A description explains it if nothing
-// else is beyond chance once the predictions of its rows are corrected. Of all that are beyond chance themselves those of the
-// largest
+// explain names the smallest descriptions that explain what is beyond chance: all rows, or a group, a predicted class,
+// a region, the side of a feature, a place of the map, or the intersection of two of those. A description explains it
+// if nothing else is beyond chance once the predictions of its rows are corrected. Of all that are beyond chance
+// themselves those of the largest
 //
 //	T² − 2 log m
 //
-// are tried first, where m is how many descriptions have as few parts or fewer: a description of more parts, of which there are
-// many, must show so much more. Named is the one that explains it and whose correction gains most of the log-likelihood, less
-// log m. If none explains it alone, they are added one after the other, each beyond chance in what those before leave, and those
-// that the others make superfluous are dropped. rest reports whether smaller errors remain.
+// are tried first, where m is how many descriptions have as few parts or fewer: a description of more parts, of which
+// there are many, must show so much more. Named is the one that explains it and whose correction gains most of the
+// log-likelihood, less log m. If none explains it alone, they are added one after the other, each beyond chance in what
+// those before leave, and those that the others make superfluous are dropped. rest reports whether smaller errors
+// remain.
 func (x *exam) explain(ctx context.Context, rng *rand.Rand) (named []*tested, rest bool, err error) {
 	a := &account{exam: x, ctx: ctx, rng: rng}
 	before := a.of() // nothing
@@ -96,8 +97,8 @@ type accounted struct {
 // tested is a set under the corrected predictions.
 func (l *accounted) tested(g *tested) *tested { return count(l.Sample, g.rows, g.from, l.gap) }
 
-// of is what is left once the predictions of some sets are corrected, by a shrunk multinomial correction and then by the gap of
-// each class.
+// of is what is left once the predictions of some sets are corrected, by a shrunk multinomial correction and then by
+// the gap of each class.
 func (a *account) of(sets ...*tested) *accounted {
 	log := a.Log
 	for k, g := range sets {
@@ -178,8 +179,8 @@ func (a *account) many(g *tested) float64 {
 	}
 }
 
-// order are the descriptions that are beyond chance before and after corrections, by T² − 2 log m; all rows are tested by their
-// tenths too.
+// order are the descriptions that are beyond chance before and after corrections, by T² − 2 log m; all rows are tested
+// by their tenths too.
 func (a *account) order(left *accounted, of []*tested) (order []*tested) {
 	score := map[*tested]float64{}
 	for _, g := range of {

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestGaps: of calibrated predictions about one draw in twenty has a gap beyond chance; of a group whose labels are others, that group
-// alone has.
+// TestGaps: of calibrated predictions about one draw in twenty has a gap beyond chance; of a group whose labels are
+// others, that group alone has.
 func TestGaps(t *testing.T) {
 	const rows, draws = 600, 300
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -50,7 +50,8 @@ func TestGaps(t *testing.T) {
 			t.Fatalf("%+v, %v", p.ByGroup, err)
 		}
 	}
-	// The bound holds for all gaps of a draw; 300 draws at 5 % have 15 ± 3.8 alarms, and 27 are beyond three standard deviations.
+	// The bound holds for all gaps of a draw; 300 draws at 5 % have 15 ± 3.8 alarms, and 27 are beyond three standard
+	// deviations.
 	if alarms > 27 {
 		t.Errorf("%d of %d draws have gaps beyond chance", alarms, draws)
 	}

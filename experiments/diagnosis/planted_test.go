@@ -135,8 +135,8 @@ func (w *planted) missed(d *diagnosis.Diagnosis) bool {
 	return false
 }
 
-// TestIntervalsHoldForWrongPredictions: the simultaneous intervals hold where all predictions are wrong. Of 300 diagnoses of
-// each of eleven such laws, 1 to 12 missed (experiments/results/truth.md).
+// TestIntervalsHoldForWrongPredictions: the simultaneous intervals hold where all predictions are wrong. Of 300
+// diagnoses of each of eleven such laws, 1 to 12 missed (experiments/results/truth.md).
 func TestIntervalsHoldForWrongPredictions(t *testing.T) {
 	for _, l := range []law{
 		{name: "overconfident", classes: 10, scale: times(5)}, {name: "unbalanced", classes: 10, rare: 4, scale: times(3)},
@@ -162,8 +162,8 @@ func TestIntervalsHoldForWrongPredictions(t *testing.T) {
 	}
 }
 
-// TestPlantedRegionsComeBack: so many regions are called wrong as were planted, and of the same rows; an error of all rows
-// alike is called global.
+// TestPlantedRegionsComeBack: so many regions are called wrong as were planted, and of the same rows; an error of all
+// rows alike is called global.
 func TestPlantedRegionsComeBack(t *testing.T) {
 	for regions, l := range []law{{name: "global", classes: 4, scale: times(2)}, boxes(1), boxes(2)} {
 		rng := rand.New(rand.NewPCG(0, 21))
@@ -212,8 +212,8 @@ type grade struct {
 
 var grades = []grade{{name: "exact"}, {name: "global", global: .5}, {name: "local", local: .75}, {name: "both", global: .4, local: .6}}
 
-// graded are n rows of d features, the first six of which decide, labels from the truth q = softmax(u), u linear, and the
-// predictions of each of grades
+// graded are n rows of d features, the first six of which decide, labels from the truth q = softmax(u), u linear, and
+// the predictions of each of grades
 //
 //	p = softmax((1 + g) u + g b + l Σ_k s_k(z) w_k) ,  s_k = tanh(2 z_k)
 //

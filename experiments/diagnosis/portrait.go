@@ -17,7 +17,8 @@ type Portrait struct {
 	ByGroup     []Gap        `json:"by_group,omitempty"`
 }
 
-// wholeConfusion is up to how many classes the confusion of a portrait has all; of more it has the heaviestConfusion most confused.
+// wholeConfusion is up to how many classes the confusion of a portrait has all; of more it has the heaviestConfusion
+// most confused.
 const wholeConfusion, heaviestConfusion = 100, 40
 
 // NewPortrait is the portrait of predictions (N×C, in log-probabilities). It uses Rows, Soft and Groups of by. The band

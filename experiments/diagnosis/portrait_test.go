@@ -22,8 +22,8 @@ func twoClasses(x []float64, hits []int) (*mat.Dense, []int) {
 	return logProbs, labels
 }
 
-// Of calibrated predictions the diagonal lies in the band of their curve and their bins in the bars, of overconfident ones mostly
-// not.
+// Of calibrated predictions the diagonal lies in the band of their curve and their bins in the bars, of overconfident
+// ones mostly not.
 func TestReliabilityBands(t *testing.T) {
 	outside := func(power float64) (curve, bins float64) {
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -58,7 +58,8 @@ func TestReliabilityBands(t *testing.T) {
 	}
 }
 
-// Bins hold every row once, rows of one confidence together, and none is more than a fifteenth and one such group heavy.
+// Bins hold every row once, rows of one confidence together, and none is more than a fifteenth and one such group
+// heavy.
 func TestEqualMasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, n := range []int{1, 19, 40, 299, 1000} {

@@ -50,8 +50,9 @@ const (
 // Map draws the embedding (N×d) that the diagnosis was made in, by the examination that it was made by.
 //
 // The separating directions are Fisher's, (Σ + λI)⁻¹(μ_k − μ) for the first two wrong regions, λ a hundredth of Σ's
-// mean variance. The second is taken less what it shares with the first; where little is left, as of two regions that lie on
-// one line through the mean, or of one region alone, it is the direction of largest variance that has enough apart from the first.
+// mean variance. The second is taken less what it shares with the first; where little is left, as of two regions that
+// lie on one line through the mean, or of one region alone, it is the direction of largest variance that has enough
+// apart from the first.
 func (d *Diagnosis) Map(logProbs *mat.Dense, labels []int, embedding *mat.Dense, e Examination) (*Map, error) {
 	s, err := checked.NewSample(logProbs, labels, e.Rows, e.Soft)
 	if err != nil {
@@ -151,7 +152,8 @@ func (a *atlas) towards(r Region) []float64 {
 	return w.RawVector().Data
 }
 
-// next is the first of the directions that has enough variance apart from one, less what it shares with it; without any, 0.
+// next is the first of the directions that has enough variance apart from one, less what it shares with it; without
+// any, 0.
 func (a *atlas) next(from []float64, directions [][]float64) []float64 {
 	for _, w := range directions {
 		if rest := a.apart(from, w); rest != nil {

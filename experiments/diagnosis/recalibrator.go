@@ -420,8 +420,8 @@ func foldsOfWhole(place []int, k int, rng *rand.Rand) []int {
 	return checked.Pick(folds(slices.Max(number)+1, k, rng), number)
 }
 
-// places are one number for rows whose predictions and features (nil: none) are equal, counted from 0 in the order of the rows.
-// Labels play no part: folds that were told by them would part the classes of one place.
+// places are one number for rows whose predictions and features (nil: none) are equal, counted from 0 in the order of
+// the rows. Labels play no part: folds that were told by them would part the classes of one place.
 func places(s *checked.Sample, features mat.Matrix) []int {
 	buffer := bufferOf(features)
 	var row []byte

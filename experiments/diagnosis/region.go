@@ -102,8 +102,8 @@ func (x *exam) region(g *tested, class int) Region {
 	return out
 }
 
-// beyond reports whether a |T| is more than chance makes the largest of all that is tested, in a share Level of calibrated
-// predictions. Whatever is marked as wrong or said to be, is so by this.
+// beyond reports whether a |T| is more than chance makes the largest of all that is tested, in a share Level of
+// calibrated predictions. Whatever is marked as wrong or said to be, is so by this.
 func (x *exam) beyond(t float64) bool { return t > x.critical() }
 
 // gapOf is the gap of one class in a set.

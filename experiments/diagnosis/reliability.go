@@ -27,8 +27,8 @@ type MassBin struct {
 	Rows       int     `json:"rows"`
 	Confidence float64 `json:"confidence"` // the mean
 	Frequency  float64 `json:"frequency"`  // of hits
-	// Low and High are where 95 % of the frequencies of perfectly calibrated predictions lie: hits are redrawn from the confidences
-	// (consistency bars, Bröcker and Smith 2007). Both are the confidence where nothing was redrawn.
+	// Low and High are where 95 % of the frequencies of perfectly calibrated predictions lie: hits are redrawn from the
+	// confidences (consistency bars, Bröcker and Smith 2007). Both are the confidence where nothing was redrawn.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
@@ -75,8 +75,8 @@ func reliability(s *checked.Sample, rng *rand.Rand) *Reliability {
 	return r
 }
 
-// equalMasses parts rows of ascending confidence into bins of about equal weight, each from its first row to before its last. Rows of
-// one confidence stay together.
+// equalMasses parts rows of ascending confidence into bins of about equal weight, each from its first row to before its
+// last. Rows of one confidence stay together.
 func equalMasses(confidence, weights []float64) (bins [][2]int) {
 	n := len(confidence)
 	count := float64(min(mostBins, max(1, n/binRows)))

@@ -187,7 +187,8 @@ func (f *finder) shift(piece []condition, times float64, gap []float64) {
 	}
 }
 
-// next is the piece in which residuals are largest, or its parts; nil where none is worth a test, unless one must be there.
+// next is the piece in which residuals are largest, or its parts; nil where none is worth a test, unless one must be
+// there.
 func (f *finder) next(must bool) [][]condition {
 	all := checked.FirstToLast(len(f.on))
 	// what differs most from the rest is cut off first; where nothing does, the error is alike
@@ -305,8 +306,8 @@ func (s side) less(o side) side {
 
 func (s side) gap() float64 { return s.residual / s.weight }
 
-// spread is the larger of V and S, nearly as in a test (where rows count differently S is that of w e, which is larger):
-// where predictions are surer than they should be V alone would make much of chance.
+// spread is the larger of V and S, nearly as in a test (where rows count differently S is that of w e, which is
+// larger): where predictions are surer than they should be V alone would make much of chance.
 func (s side) spread() float64 { return max(s.variance, s.square-s.residual*s.residual/s.rows) }
 
 // deviation is the standard deviation of the gap.
@@ -329,8 +330,8 @@ type bestCut struct {
 	score float64
 }
 
-// best are the sides of cuts of rows that score best by each of scores, weighed. Of equal ones it is the first by class,
-// coordinate and cut.
+// best are the sides of cuts of rows that score best by each of scores, weighed. Of equal ones it is the first by
+// class, coordinate and cut.
 func (f *finder) best(rows, classes []int, scores ...score) []bestCut {
 	wide := sums + ofClass*len(classes)
 	terms := make([]float64, len(rows)*wide)
@@ -487,9 +488,9 @@ func worst(s *checked.Sample, c *coordinates) []int {
 	return append(order, s.Classes)
 }
 
-// regions are found on both halves of the rows: the rows that meet the conditions of a piece of either half, tested by those
-// of them that meet the conditions of a piece found without them. The two pieces of different halves that are most like each other are one
-// region, and so on with those left, as long as half of one lies in the other.
+// regions are found on both halves of the rows: the rows that meet the conditions of a piece of either half, tested by
+// those of them that meet the conditions of a piece found without them. The two pieces of different halves that are
+// most like each other are one region, and so on with those left, as long as half of one lies in the other.
 func (x *exam) regions(s *checked.Sample, half []int, features [2]coordinates, rng *rand.Rand) (regions []*tested) {
 	var pieces [2][][]bool
 	for h := range pieces {

@@ -17,12 +17,12 @@ import (
 // Conformal makes prediction sets that hold the label with a chosen probability: over all
 // rows (marginal), and within each cell of an embedding (Mondrian, Vovk, Lindsay, Nouretdinov and Gammerman 2003).
 //
-// The score of a class is 1 − p (Sadinle, Lei and Wasserman 2019). With n labelled rows in a cell, the set of a
-// row is the classes whose score is at most the ⌈(n + 1)·level⌉-th smallest of the labels', all classes where
-// that is beyond n, and the top class always. If the rows are exchangeable, a set
-// misses its label with probability 1 − level at most, whatever the model. With weights, which are 1 on average and 1 for the
-// new row, the bound is the least score such that scores of total weight (n + 1)·level do not exceed it
-// (Tibshirani, Foygel Barber, Candès and Ramdas 2019); a soft label has C scores, by its shares.
+// The score of a class is 1 − p (Sadinle, Lei and Wasserman 2019). With n labelled rows in a cell, the set of a row is
+// the classes whose score is at most the ⌈(n + 1)·level⌉-th smallest of the labels', all classes where that is beyond
+// n, and the top class always. If the rows are exchangeable, a set misses its label with probability 1 − level at most,
+// whatever the model. With weights, which are 1 on average and 1 for the new row, the bound is the least score such
+// that scores of total weight (n + 1)·level do not exceed it (Tibshirani, Foygel Barber, Candès and Ramdas 2019); a
+// soft label has C scores, by its shares.
 type Conformal struct {
 	space     space
 	codewords *mat.Dense // of the space; the rows nearest to one are a cell
@@ -33,10 +33,10 @@ type Conformal struct {
 // setRows is how many labelled rows a cell has, or more.
 const setRows = 100
 
-// NewConformal takes labelled rows that the model has not been fitted to. One random half of them gives the codewords, by
-// k-means in the embedding and two more directions along which the residuals vary most, so that rows of a cell have similar
-// errors. The other half gives the scores; codewords with fewer than 100 of its rows are left out. The marginal sets use all
-// rows. It uses Rows and Soft of by.
+// NewConformal takes labelled rows that the model has not been fitted to. One random half of them gives the codewords,
+// by k-means in the embedding and two more directions along which the residuals vary most, so that rows of a cell have
+// similar errors. The other half gives the scores; codewords with fewer than 100 of its rows are left out. The marginal
+// sets use all rows. It uses Rows and Soft of by.
 func NewConformal(logProbs *mat.Dense, labels []int, embedding *mat.Dense, by metrics.Settings, level float64, rng *rand.Rand) (*Conformal, error) {
 	s, err := checked.NewSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {

@@ -33,8 +33,8 @@ type tested struct {
 // Poisson and normal counts cross where the maximum of a few hundred regions lies.
 const steady = 4
 
-// statistic is T = Σ w e / √(max(S, V) + 4), e = p − 1[y]: V = Σ w² p(1 − p) is the variance of Σ w e if the predictions are
-// right, S = Σ w² (e − ē)² what the rows show of it.
+// statistic is T = Σ w e / √(max(S, V) + 4), e = p − 1[y]: V = Σ w² p(1 − p) is the variance of Σ w e if the
+// predictions are right, S = Σ w² (e − ē)² what the rows show of it.
 func (g *tested) statistic(c int) float64 { return (g.predicted[c] - g.hits[c]) / g.deviation(c) }
 
 func (g *tested) deviation(c int) float64 { return math.Sqrt(max(g.spread[c], g.variance[c]) + steady) }
@@ -92,8 +92,8 @@ func count(s *checked.Sample, rows []int, from int, gaps []float64) *tested {
 	return g
 }
 
-// largest are, in ascending order, the largest |Σ w e| / √(V + 4), which is |T| or more, over all sets and all classes they
-// are tested for, under labels redrawn from the predictions.
+// largest are, in ascending order, the largest |Σ w e| / √(V + 4), which is |T| or more, over all sets and all classes
+// they are tested for, under labels redrawn from the predictions.
 func (x *exam) largest(ctx context.Context, rng *rand.Rand) ([]float64, error) {
 	s, sets, seeds := x.Sample, x.sets(), make([]uint64, x.Redraws)
 	for t := range seeds {

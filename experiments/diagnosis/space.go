@@ -12,8 +12,8 @@ import (
 // residualDirections are added to an embedding, with as much variance as all of it.
 const residualDirections = 2
 
-// space is the embedding's coordinates less their mean, and directions along which the residuals p_ic − 1[y_i = c] (N×C) vary
-// most, each part with a total variance of 1. So rows that are near in it tend to be wrong alike.
+// space is the embedding's coordinates less their mean, and directions along which the residuals p_ic − 1[y_i = c]
+// (N×C) vary most, each part with a total variance of 1. So rows that are near in it tend to be wrong alike.
 type space struct {
 	mean, sd   []float64 // d
 	unit       float64

@@ -14,7 +14,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestDesignOfWeights: the loss and the slopes of a correction are those of copies, and of a row for each class of a soft label.
+// TestDesignOfWeights: the loss and the slopes of a correction are those of copies, and of a row for each class of a
+// soft label.
 func TestDesignOfWeights(t *testing.T) {
 	l, labels, _, weights, soft := checkedtest.Weighed()
 	s, err := checked.NewSample(l, labels, weights, soft)

@@ -4,12 +4,12 @@
 //	features (N×M), logits (N×C) ──► probabilities (N×C), codes (N×w)
 //
 // The network has only the inputs that the method reads, in float32, for any number of rows. It computes in float64, so
-// that the order of sums hardly matters. Only the nearest codeword is found in float32, as in calibra apply: by
-// x·c − ½|c|², one product of all slots with all codewords. If the engine adds the terms one by one with fused
-// multiply-add, as calibra does, the codes are the same to the bit. If it adds them in another order, a slot may get
-// another codeword when two are equally near up to rounding. Codes of several stages or with shares may differ in this
-// way under any engine. All other differences above 1e-6 in TABLE.md come from the float32 of calibra apply. The network
-// uses operators of opset 17.
+// that the order of sums hardly matters. Only the nearest codeword is found in float32, as in calibra apply: by x·c −
+// ½|c|², one product of all slots with all codewords. If the engine adds the terms one by one with fused multiply-add,
+// as calibra does, the codes are the same to the bit. If it adds them in another order, a slot may get another codeword
+// when two are equally near up to rounding. Codes of several stages or with shares may differ in this way under any
+// engine. All other differences above 1e-6 in TABLE.md come from the float32 of calibra apply. The network uses
+// operators of opset 17.
 //
 // A bin, a step or a split of a tree ends midway between two values of the calibration rows. A row in float32 therefore
 // falls on the same side as in calibra apply, unless float32 cannot distinguish it from the boundary. For a row that

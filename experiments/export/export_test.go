@@ -42,10 +42,9 @@ func python(t *testing.T) string {
 	return path
 }
 
-// problem is rows of four Gaussian classes in 16 dimensions with the logits of a classifier
-// that is twice too sure, all of them numbers of float32. Where the first feature is above 1, the
-// next class's label stands: what trees of the features find. The first ten rows are there twice, the second time as the next
-// class, so that leaves are of two.
+// problem is rows of four Gaussian classes in 16 dimensions with the logits of a classifier that is twice too sure, all
+// of them numbers of float32. Where the first feature is above 1, the next class's label stands: what trees of the
+// features find. The first ten rows are there twice, the second time as the next class, so that leaves are of two.
 func problem(n int, seed uint64) *data.Set {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	s := &data.Set{Features: mat.NewDense(n, 16, nil), Logits: mat.NewDense(n, 4, nil), Labels: make([]int, n)}
@@ -96,7 +95,8 @@ func fits(t *testing.T) (fit func(method.Method) layers.Stateful, test *data.Set
 	}, src.Test
 }
 
-// onCodes are the quantized head and the paper's calibrator on every kind of codes, hard and soft, and a correction on soft ones.
+// onCodes are the quantized head and the paper's calibrator on every kind of codes, hard and soft, and a correction on
+// soft ones.
 func onCodes(t *testing.T) (all []method.Method) {
 	t.Helper()
 	kinds := []method.Values{{"codebook.kind": "random"}, {"codebook.kind": "kmeans"}, {"codebook.kind": "ema", "codebook.softness": "1", "codebook.nearest": "3"}}

@@ -36,8 +36,9 @@ func (q *asked) says(t *testing.T, c layers.Calibrator) []float64 {
 	return p.LogProbs.RawMatrix().Data
 }
 
-// TestEnsembles holds each method to this: it can be an ensemble if two seeds give it two fits, and only then; that of one is the
-// method; the first member is the fit of its seed; the ensemble is the normalized geometric mean of its members, and so is what it is restored to.
+// TestEnsembles holds each method to this: it can be an ensemble if two seeds give it two fits, and only then; that of
+// one is the method; the first member is the fit of its seed; the ensemble is the normalized geometric mean of its
+// members, and so is what it is restored to.
 func TestEnsembles(t *testing.T) {
 	q, other := prepare(t, problems[0].file, 7), prepare(t, problems[0].file, 8)
 	if q.err != nil || other.err != nil {
@@ -91,8 +92,8 @@ func TestEnsembles(t *testing.T) {
 	}
 }
 
-// TestEnsembleIntervalsHoldMore of the true posteriors than those of one member, on rows whose law is known: of 600 rows and four laws
-// .543 of 90 % against .603. What neither holds is the bias of the method.
+// TestEnsembleIntervalsHoldMore of the true posteriors than those of one member, on rows whose law is known: of 600
+// rows and four laws .543 of 90 % against .603. What neither holds is the bias of the method.
 func TestEnsembleIntervalsHoldMore(t *testing.T) {
 	const laws, rows, level = 4, 600, 0.9
 	held := map[int]float64{}

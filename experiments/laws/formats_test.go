@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestEveryFormat: the same rows are the same sets, to the bit, as npz and as a table of csv, Parquet or Arrow: features, what is
-// made of the logits, labels and weights.
+// TestEveryFormat: the same rows are the same sets, to the bit, as npz and as a table of csv, Parquet or Arrow:
+// features, what is made of the logits, labels and weights.
 func TestEveryFormat(t *testing.T) {
 	for _, p := range problems {
 		rows := weighted(p.file)

@@ -8,8 +8,8 @@ import (
 	"calibra/layers"
 )
 
-// TestIntervals: the intervals of each method that has some hold its probabilities. Those are all that are a map which predicts
-// each row by itself, and mixtures of such maps.
+// TestIntervals: the intervals of each method that has some hold its probabilities. Those are all that are a map which
+// predicts each row by itself, and mixtures of such maps.
 func TestIntervals(t *testing.T) {
 	q := prepare(t, problems[0].file, 7)
 	if q.err != nil {

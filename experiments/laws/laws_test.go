@@ -23,8 +23,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// law says that files which mean the same have the same answers: a method is fitted to a file and to others that the law makes of
-// it, and their test rows are compared.
+// law says that files which mean the same have the same answers: a method is fitted to a file and to others that the
+// law makes of it, and their test rows are compared.
 type law struct {
 	name string
 	// of is what a method must read for the law to say anything of it; "" for all.
@@ -55,10 +55,11 @@ type answer struct {
 	took   time.Duration
 }
 
-// Tolerances, of methods whose weights are of float64: 1e-9 where both files hold the same numbers, or weights that one more
-// division rounds; 1e-6 where sums are taken in another order, or logits are rounded once more in their last digit (1e-16), as a
-// fit that stops at a gradient of 1e-9 answers by that over the loss's curvature; 1e-5 where the scores themselves are rounded to
-// float32 (6e-8). A method that trains in float32 rounds in each of its steps, and carries its own roundings on (single).
+// Tolerances, of methods whose weights are of float64: 1e-9 where both files hold the same numbers, or weights that one
+// more division rounds; 1e-6 where sums are taken in another order, or logits are rounded once more in their last digit
+// (1e-16), as a fit that stops at a gradient of 1e-9 answers by that over the loss's curvature; 1e-5 where the scores
+// themselves are rounded to float32 (6e-8). A method that trains in float32 rounds in each of its steps, and carries
+// its own roundings on (single).
 const (
 	same    = 1e-9
 	rounded = 1e-6
@@ -118,7 +119,8 @@ func times(by float64) func(file) file {
 	return func(f file) file { return weighted(f).with(func(r *rows, _ uint64) { floats.Scale(by, r.weights) }) }
 }
 
-// nothing puts rows of weight 0 between the calibration and validation rows, copies of others with other labels and logits.
+// nothing puts rows of weight 0 between the calibration and validation rows, copies of others with other labels and
+// logits.
 func nothing(f file) file {
 	out := f.with(func(r *rows, number uint64) {
 		rng := rand.New(rand.NewPCG(number, 2))
@@ -349,9 +351,9 @@ func (l law) holds(base answer, others []answer, finest float64) (tolerances flo
 
 var timed = flag.Bool("timed", false, "print how long each method's fits took")
 
-// TestLaws holds every method of the catalog to every law on two problems, so that each problem has a third of the methods;
-// with CALIBRA_CHECK=all on all of them, and then an excuse that no problem needs is a fault too. It takes more than 5 s, as
-// each method is fitted to 16 files of a problem.
+// TestLaws holds every method of the catalog to every law on two problems, so that each problem has a third of the
+// methods; with CALIBRA_CHECK=all on all of them, and then an excuse that no problem needs is a fault too. It takes
+// more than 5 s, as each method is fitted to 16 files of a problem.
 func TestLaws(t *testing.T) {
 	all := os.Getenv("CALIBRA_CHECK") == "all"
 	needed := map[excuse]bool{}

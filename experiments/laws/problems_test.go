@@ -57,8 +57,8 @@ var names = []string{"cal", "val", "test"}
 // problem is a file by its name.
 type problem struct {
 	name string
-	// finest is the least distance of two answers that a law may ask for: above 0 where logits are no multiples of nth, so that
-	// sums with constants are rounded.
+	// finest is the least distance of two answers that a law may ask for: above 0 where logits are no multiples of nth,
+	// so that sums with constants are rounded.
 	finest float64
 	file   file
 }
@@ -69,8 +69,8 @@ const (
 	nth     = 1. / (1 << 30) // of logits: numbers that float32 does not hold, whose sums with quarters are exact
 )
 
-// drawn is a file of a classifier that is too sure: features are normal, labels are drawn from the true scores and logits are
-// 2.5 times those, with noise.
+// drawn is a file of a classifier that is too sure: features are normal, labels are drawn from the true scores and
+// logits are 2.5 times those, with noise.
 func drawn(seed uint64, classes, cal int) file {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	w := mat.NewDense(columns, classes, nil)
@@ -119,8 +119,8 @@ func fewOfTheLast(f file, n int) file {
 	return f
 }
 
-// withEvery labels the first calibration rows by all classes, so that none is without rows: where it would be predicted is a
-// matter of where a fit stops.
+// withEvery labels the first calibration rows by all classes, so that none is without rows: where it would be predicted
+// is a matter of where a fit stops.
 func withEvery(f file) file {
 	for k := range f.cal.logits.RawMatrix().Cols {
 		f.cal.labels[k] = k
@@ -128,7 +128,8 @@ func withEvery(f file) file {
 	return f
 }
 
-// voted puts the logarithms of smoothed shares of votes in the place of the logits, (votes+1)/(n+C), so that many are equal.
+// voted puts the logarithms of smoothed shares of votes in the place of the logits, (votes+1)/(n+C), so that many are
+// equal.
 func voted(f file, n int) file {
 	return f.with(func(r *rows, number uint64) {
 		rng := rand.New(rand.NewPCG(number, 20))

@@ -34,9 +34,9 @@ type Metric metrics.Own
 // of [data.RawSource]: Name, Line, and Open.
 type RawSource data.RawSource
 
-// Sources are files of Go that the program was compiled from, as go:embed has them, in the folder with the import path Path;
-// "" is that of package main. By them a study knows which of its cells the same code computed: without them any change of the
-// program is another code for all that a module from outside has part in.
+// Sources are files of Go that the program was compiled from, as go:embed has them, in the folder with the import path
+// Path; "" is that of package main. By them a study knows which of its cells the same code computed: without them any
+// change of the program is another code for all that a module from outside has part in.
 type Sources struct {
 	Path  string
 	Files fs.FS
@@ -140,8 +140,9 @@ func (c *Catalog) RulesFromOutside() []Rule { return c.orOwn().rules[len(ours.ru
 // Sources are the files that the program was compiled from, by the import path of their folder.
 func (c *Catalog) Sources() map[string]fs.FS { return c.orOwn().code }
 
-// Outside are the parts from outside that have a part in the numbers of a method with the settings of o: the calibrator,
-// not fitted, where it or a setting names a method from outside, the rules that settings name, all metrics and raw sources.
+// Outside are the parts from outside that have a part in the numbers of a method with the settings of o: the
+// calibrator, not fitted, where it or a setting names a method from outside, the rules that settings name, all metrics
+// and raw sources.
 func (c *Catalog) Outside(name string, o Options) (parts []any, err error) {
 	c = c.orOwn()
 	named := []string{name}

@@ -13,8 +13,8 @@ type Rule struct {
 	// New makes the rule. It reads each of its settings from s, rate and weight decay among them:
 	// what it does not read is no setting of a stage that it trains.
 	New func(s *RuleSettings) optim.Rule
-	// Whole makes, in place of a rule of steps, a method that minimizes a loss over all rows. It reads its settings as New
-	// does.
+	// Whole makes, in place of a rule of steps, a method that minimizes a loss over all rows. It reads its settings as
+	// New does.
 	Whole func(s *RuleSettings) optim.Method
 }
 
@@ -33,8 +33,9 @@ func (s *RuleSettings) Rate() float64 {
 	return s.float("rate", 1e-3, Positive, s.training.paper(1e-3), "learning rate")
 }
 
-// Decay is λ. Give it to an [optim.Decay] in a chain: before your part it is a penalty on the loss, behind it decay that is
-// decoupled from the gradient. Intervals know of decay by that part alone, and refuse a rule that reads λ and has none.
+// Decay is λ. Give it to an [optim.Decay] in a chain: before your part it is a penalty on the loss, behind it decay
+// that is decoupled from the gradient. Intervals know of decay by that part alone, and refuse a rule that reads λ and
+// has none.
 func (s *RuleSettings) Decay() float64 {
 	decay := s.training.Decay
 	s.decay = s.float("decay", decay, NonNegative, s.training.paper(decay), "weight decay")

@@ -47,8 +47,9 @@ func around(value float64, replicates []float64, wider float64) Interval {
 	return Interval{min(value+wider*(edges[1]-mean), value), max(value+wider*(edges[39]-mean), value)}
 }
 
-// lessFloor is the interval of the value that many rows show of an error that few rows raise to a floor f, from that of its mean over
-// samples of this size. An error is a mean of |δ + ε|, about √(δ² + f²) with the noise ε that makes the floor,
+// lessFloor is the interval of the value that many rows show of an error that few rows raise to a floor f, from that of
+// its mean over samples of this size. An error is a mean of |δ + ε|, about √(δ² + f²) with the noise ε that makes the
+// floor,
 //
 //	√max(0, x² − f²)   of both ends x
 func (i Interval) lessFloor(f float64) Interval {
@@ -56,8 +57,8 @@ func (i Interval) lessFloor(f float64) Interval {
 	return Interval{less(i.Low), less(i.High)}
 }
 
-// possible cuts off what no error can be: the move by [around] may take one near 0 below it. The interval still holds the
-// value, which is off 0 by rounding at most.
+// possible cuts off what no error can be: the move by [around] may take one near 0 below it. The interval still holds
+// the value, which is off 0 by rounding at most.
 func (i Interval) possible(value float64) Interval {
 	i.Low = max(i.Low, min(value, 0))
 	return i
@@ -72,12 +73,11 @@ func multiplicities(n int, rng *rand.Rand) []float64 {
 	return count
 }
 
-// grouped cuts the rows at random into groups of (nearly) one size, which the local
-// bootstrap draws instead of rows: each group of neighbours is summed once, and a
-// replicate weighs the groups' sums. With as many groups as rows this is the
-// bootstrap over rows; with fewer its variance is the same in expectation and that
-// of the estimate grows by 1/groups (random groups, Wolter 1985, chapter 2). Rows that are one observation (0…, nil: none are)
-// stay in one group.
+// grouped cuts the rows at random into groups of (nearly) one size, which the local bootstrap draws instead of rows:
+// each group of neighbours is summed once, and a replicate weighs the groups' sums. With as many groups as rows this is
+// the bootstrap over rows; with fewer its variance is the same in expectation and that of the estimate grows by
+// 1/groups (random groups, Wolter 1985, chapter 2). Rows that are one observation (0…, nil: none are) stay in one
+// group.
 type grouped struct {
 	group []int     // N: the group of each row
 	count int       // G

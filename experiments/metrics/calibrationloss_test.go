@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// TestCalibrationLosses: over 400 draws of 600 rows whose confidences are too large by .1, the mean loss is .01, and its
-// t test sees the spread that the draws have. Of calibrated rows the mean is 0 and the test errs to the safe side.
+// TestCalibrationLosses: over 400 draws of 600 rows whose confidences are too large by .1, the mean loss is .01, and
+// its t test sees the spread that the draws have. Of calibrated rows the mean is 0 and the test errs to the safe side.
 func TestCalibrationLosses(t *testing.T) {
 	for _, gap := range []float64{.1, 0} {
 		var means, errors []float64

@@ -101,9 +101,10 @@ func sumsOf(x []float64, groups []int) []float64 {
 	return out
 }
 
-// CrossFitted is the comparison of methods that were fitted, for each of K folds, to the rows of the other folds. These fits share
-// rows, so their errors are correlated, and the differences of rows show too little variance. With n₂ = n₁/(K − 1) test rows for n₁
-// rows of a fit, J = K fits and s² the variance of the mean of n₂ rows, Nadeau & Bengio (2003, eq. 13) have
+// CrossFitted is the comparison of methods that were fitted, for each of K folds, to the rows of the other folds. These
+// fits share rows, so their errors are correlated, and the differences of rows show too little variance. With n₂ =
+// n₁/(K − 1) test rows for n₁ rows of a fit, J = K fits and s² the variance of the mean of n₂ rows, Nadeau & Bengio
+// (2003, eq. 13) have
 //
 //	(1/J + n₂/n₁) s² ,   1 + K/(K − 1) times s²/J, the variance of independent rows
 //
@@ -132,9 +133,9 @@ type Ties struct {
 }
 
 // Compare tests whether a method lowers or raises an error of single rows: a and b are its losses and those of another
-// method (N). It is [Compare], [CompareGroups], [Comparison.CrossFitted] and [Comparison.OverSeeds] as the rows are tied.
-// As a t test sees nothing of a rare loss that did not occur, p is the larger one of this test and of a second: of the
-// likelihood for NLL, of the signs for Accuracy.
+// method (N). It is [Compare], [CompareGroups], [Comparison.CrossFitted] and [Comparison.OverSeeds] as the rows are
+// tied. As a t test sees nothing of a rare loss that did not occur, p is the larger one of this test and of a second:
+// of the likelihood for NLL, of the signs for Accuracy.
 func (t Ties) Compare(m Metric, a, b []float64) (*Comparison, error) {
 	c, err := t.paired(a, b)
 	switch {
@@ -188,10 +189,10 @@ func (t Ties) observations(a, b []float64) []float64 {
 	return sumsOf(d, t.Groups)
 }
 
-// likelihood holds p to the law of the sum of the rows' differences for labels drawn from b, of a claim that a is better,
-// and for labels drawn from a, of a claim that it is worse. No rare label has to occur for it. The interval is at least
-// that of a normal difference of this p, d̄ ± z_{.975} |d̄| / z_{1−p/2} (Miettinen 1976), and where p is not below .05 it
-// reaches as far beyond 0 as the law does beyond its mean.
+// likelihood holds p to the law of the sum of the rows' differences for labels drawn from b, of a claim that a is
+// better, and for labels drawn from a, of a claim that it is worse. No rare label has to occur for it. The interval is
+// at least that of a normal difference of this p, d̄ ± z_{.975} |d̄| / z_{1−p/2} (Miettinen 1976), and where p is not
+// below .05 it reaches as far beyond 0 as the law does beyond its mean.
 func (c *Comparison) likelihood(l *Law, rows int) {
 	n := float64(rows)
 	p := l.chance(n*c.Difference, c.rows/n)
@@ -210,8 +211,8 @@ func (c *Comparison) likelihood(l *Law, rows int) {
 	}
 }
 
-// signs holds p to the exact test of the signs of differences, of which n are not 0 (McNemar 1947). They count unit each. The interval is
-// at least that of the share of positive ones ([ShareInterval]).
+// signs holds p to the exact test of the signs of differences, of which n are not 0 (McNemar 1947). They count unit
+// each. The interval is at least that of the share of positive ones ([ShareInterval]).
 func (c *Comparison) signs(d []float64, unit float64) {
 	var below, above float64
 	for _, x := range d {
@@ -277,9 +278,9 @@ func (c *Comparison) test(signs float64) {
 	c.PValue = max(c.PValue, math.Exp2(-signs))
 }
 
-// OverSeeds is the comparison of the mean of S seeds, whose differences d_s vary more than their rows explain. c compares
-// each row's mean over the seeds, in units of which one is scale. Variances add up, with the degrees of freedom of
-// Satterthwaite (1946):
+// OverSeeds is the comparison of the mean of S seeds, whose differences d_s vary more than their rows explain. c
+// compares each row's mean over the seeds, in units of which one is scale. Variances add up, with the degrees of
+// freedom of Satterthwaite (1946):
 //
 //	s² = s_rows² + s_seeds²/S ,   ν = s⁴ / (s_rows⁴/(N − 1) + (s_seeds²/S)²/(S − 1))
 func (c *Comparison) OverSeeds(seeds []float64, scale float64) *Comparison {

@@ -55,7 +55,8 @@ func TestCompareSeesADifference(t *testing.T) {
 	}
 }
 
-// TestOverSeeds: 400 rows of standard deviation .5, and three seeds; by scipy.stats.t of the degrees of freedom of Satterthwaite, SciPy 1.17.1.
+// TestOverSeeds: 400 rows of standard deviation .5, and three seeds; by scipy.stats.t of the degrees of freedom of
+// Satterthwaite, SciPy 1.17.1.
 func TestOverSeeds(t *testing.T) {
 	rows := &Comparison{Difference: 1, se: .025, df: 399}
 	c := rows.OverSeeds([]float64{.8, 1, 1.5}, 1)
@@ -142,8 +143,8 @@ func TestSpreads(t *testing.T) {
 	}
 }
 
-// TestCompareGroups: groups of one row are rows, and rows that are in the file three times, each a group with its copies, say as much
-// as one of them. Cross-fitting in five folds makes intervals 1.5 times as wide, √(1 + 5/4).
+// TestCompareGroups: groups of one row are rows, and rows that are in the file three times, each a group with its
+// copies, say as much as one of them. Cross-fitting in five folds makes intervals 1.5 times as wide, √(1 + 5/4).
 func TestCompareGroups(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	var a, b, a3, b3 []float64
@@ -177,8 +178,8 @@ func TestCompareGroups(t *testing.T) {
 	}
 }
 
-// calibratedRows are N rows of C classes whose log-probabilities are true, at true scores of a standard deviation, with labels drawn
-// from them; the first class is less likely by rare.
+// calibratedRows are N rows of C classes whose log-probabilities are true, at true scores of a standard deviation, with
+// labels drawn from them; the first class is less likely by rare.
 func calibratedRows(n, classes int, sd, rare float64, rng *rand.Rand) (logProbs *mat.Dense, labels []int) {
 	logProbs, labels = mat.NewDense(n, classes, nil), make([]int, n)
 	for i := range labels {
@@ -206,8 +207,9 @@ func tempered(logProbs *mat.Dense, t float64) *mat.Dense {
 	return out
 }
 
-// TestNoBetterThanTheTruth: predictions that sharpen true ones show no gain in more than 5 % of the draws, though the labels that would
-// speak against them are rare: expected 60, 3, 1 and .3 times in a draw. The t test alone finds a gain wherever none occurs.
+// TestNoBetterThanTheTruth: predictions that sharpen true ones show no gain in more than 5 % of the draws, though the
+// labels that would speak against them are rare: expected 60, 3, 1 and .3 times in a draw. The t test alone finds a
+// gain wherever none occurs.
 func TestNoBetterThanTheTruth(t *testing.T) {
 	const draws = 400
 	for _, test := range []struct{ rare, sharp float64 }{{1, .9}, {4, .8}, {5, .5}, {7, .3}} {
@@ -246,7 +248,8 @@ func TestNoBetterThanTheTruth(t *testing.T) {
 	}
 }
 
-// TestLaw: its logarithms are those of means over all labels of three rows, written out, and the bound holds the exact chance.
+// TestLaw: its logarithms are those of means over all labels of three rows, written out, and the bound holds the exact
+// chance.
 func TestLaw(t *testing.T) {
 	rng := rand.New(rand.NewPCG(66, 1))
 	b, labels := calibratedRows(3, 3, 1.5, 0, rng)
@@ -299,7 +302,8 @@ func TestCompareOfEqualPredictions(t *testing.T) {
 	}
 }
 
-// TestSigns: of ten rows that one method alone has wrong, nine are the first's: p = 22/1024 (the binomial), where the t test has .012 of 30 rows.
+// TestSigns: of ten rows that one method alone has wrong, nine are the first's: p = 22/1024 (the binomial), where the t
+// test has .012 of 30 rows.
 func TestSigns(t *testing.T) {
 	a, b := make([]float64, 30), make([]float64, 30)
 	for i := range 9 {

@@ -28,8 +28,8 @@ type SetCoverage struct {
 	Regions []Coverage `json:"regions"`
 }
 
-// Covered measures sets and marginal ones (N×C each) of predictions, by the cells of their rows (N) and their labels (N).
-// It uses Rows and Soft of by.
+// Covered measures sets and marginal ones (N×C each) of predictions, by the cells of their rows (N) and their labels
+// (N). It uses Rows and Soft of by.
 func Covered(logProbs, sets, marginal *mat.Dense, cell, labels []int, by Settings) (*SetCoverage, error) {
 	s, err := checked.NewSample(logProbs, labels, by.Rows, by.Soft)
 	if err != nil {

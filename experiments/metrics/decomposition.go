@@ -16,17 +16,17 @@ import (
 //
 //	S = miscalibration − discrimination + uncertainty = (S − S_C) − (S_R − S_C) + S_R
 //
-// S_C is the score of the recalibrated probabilities q̂_ic, for each class the isotonic regression of 1[y_i = c] on p_ic over the same
-// rows, and S_R is the score of the shares of the classes. With two classes this is CORP itself: the Brier score of both classes is
-// twice that of one.
+// S_C is the score of the recalibrated probabilities q̂_ic, for each class the isotonic regression of 1[y_i = c] on
+// p_ic over the same rows, and S_R is the score of the shares of the classes. With two classes this is CORP itself: the
+// Brier score of both classes is twice that of one.
 //
 // With more classes the Brier score is the sum over the classes of CORP's, so no part is below 0. The NLL needs
-// probabilities that sum to 1, so its S_C is the score of q̂_ic/Σ_k q̂_ik, the prediction of method ir. These do not minimize the NLL,
-// so its first two parts may fall below 0.
+// probabilities that sum to 1, so its S_C is the score of q̂_ic/Σ_k q̂_ik, the prediction of method ir. These do not
+// minimize the NLL, so its first two parts may fall below 0.
 //
-// The curves are fitted to the rows they are judged on, so S_C is too low. Miscalibration and discrimination are both too high by
-// about the noise floor of the miscalibration, which calibrated predictions show. Intervals are of
-// the values of as many rows; less the floor they are Many, which hold the value of many rows in about nine of ten draws.
+// The curves are fitted to the rows they are judged on, so S_C is too low. Miscalibration and discrimination are both
+// too high by about the noise floor of the miscalibration, which calibrated predictions show. Intervals are of the
+// values of as many rows; less the floor they are Many, which hold the value of many rows in about nine of ten draws.
 type Decomposition struct{ NLL, Brier ScoreParts }
 
 // ScoreParts are the parts of one score.
@@ -61,8 +61,8 @@ func (d *Decomposition) Measured() (all []Measured) {
 // sameValue is how far apart, relative to them, two probabilities may lie that are one value: rounding of equal logits.
 const sameValue = 1e-12
 
-// decompositionWork is how many probabilities are pooled at most for all replicates, and for all redraws: of more rows or classes
-// there are fewer, but no fewer than 40.
+// decompositionWork is how many probabilities are pooled at most for all replicates, and for all redraws: of more rows
+// or classes there are fewer, but no fewer than 40.
 const decompositionWork = 1e8
 
 // regressions are the isotonic regressions of all classes, whatever the weights and labels of the rows.

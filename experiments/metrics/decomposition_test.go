@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestDecompositionByHand: the classes' curves through .2, .4, .6 and .8 are 0, ½, ½ and 1 where the labels are 0, 1, 0, 1.
-// The tests of the Python package hold both scores to model-diagnostics.
+// TestDecompositionByHand: the classes' curves through .2, .4, .6 and .8 are 0, ½, ½ and 1 where the labels are 0, 1,
+// 0, 1. The tests of the Python package hold both scores to model-diagnostics.
 func TestDecompositionByHand(t *testing.T) {
 	p := mat.NewDense(4, 2, []float64{.8, .2, .6, .4, .4, .6, .2, .8})
 	d := evaluateRows(t, logs(p), []int{0, 1, 0, 1}, nil, Settings{}, onlyValues).Decomposition
@@ -27,8 +27,9 @@ func TestDecompositionByHand(t *testing.T) {
 	}
 }
 
-// TestLawsOfDecomposition: the parts add up to the scores; the Brier score's are never below 0; one probability for all rows tells
-// nothing apart; order-preserving changes of two classes' probabilities change the miscalibration alone; classes may be relabelled.
+// TestLawsOfDecomposition: the parts add up to the scores; the Brier score's are never below 0; one probability for all
+// rows tells nothing apart; order-preserving changes of two classes' probabilities change the miscalibration alone;
+// classes may be relabelled.
 func TestLawsOfDecomposition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	l, labels, _, weights, soft := checkedtest.Weighed()

@@ -8,10 +8,10 @@
 // local metrics an N×d embedding. Letters are those of package data; p_ic is the
 // probability of class c in row i, y_i its label, e_ic = p_ic − 1[y_i = c] the residual.
 //
-// A row is one observation. A weight ([Settings.Rows]) multiplies the row's part of every sum. Only the ratios of weights
-// matter, and a row of weight 0 is ignored. A soft label ([Settings.Soft]) gives each class c a share, which replaces
-// 1[y_i = c] in every metric. Intervals resample rows. Noise floors draw one label for each row. Rules that depend on the
-// number of rows use the effective number, (Σ w)²/Σ w².
+// A row is one observation. A weight ([Settings.Rows]) multiplies the row's part of every sum. Only the ratios of
+// weights matter, and a row of weight 0 is ignored. A soft label ([Settings.Soft]) gives each class c a share, which
+// replaces 1[y_i = c] in every metric. Intervals resample rows. Noise floors draw one label for each row. Rules that
+// depend on the number of rows use the effective number, (Σ w)²/Σ w².
 //
 // In logarithms, a probability below 1e-12 counts as 1e-12. There is no other floor. [Floored] says how much of the NLL
 // comes from such rows.
@@ -37,12 +37,12 @@
 // (Luo et al. 2022; the multiclass form is the paper's appendix, Metrics). The
 // effective sample size of the neighbourhood is ESS_i = (Σ_j K_ij)² / Σ_j K_ij² over j ≠ i.
 //
-// With γ = 10 in an embedding of total variance 50 two typical rows, at squared distance
-// 100, have the kernel weight exp(−½) ≈ .61, so LCE is nearly a global error. Over 13 to 20 predictors of known truth
-// (experiments/results/truth.md, 2,000 rows, two draws) its rank correlation with the true squared error is .96 for global errors,
-// .62 for local errors and .67 for both. NLL has .95, .98 and .95, and so has recoverable NLL by one reference. That is
-// expected, because the expectation of NLL is the true error plus a constant, and the true error includes the grouping
-// loss. That page also ranks by the calibration error itself, the distance to E[y | p].
+// With γ = 10 in an embedding of total variance 50 two typical rows, at squared distance 100, have the kernel weight
+// exp(−½) ≈ .61, so LCE is nearly a global error. Over 13 to 20 predictors of known truth
+// (experiments/results/truth.md, 2,000 rows, two draws) its rank correlation with the true squared error is .96 for
+// global errors, .62 for local errors and .67 for both. NLL has .95, .98 and .95, and so has recoverable NLL by one
+// reference. That is expected, because the expectation of NLL is the true error plus a constant, and the true error
+// includes the grouping loss. That page also ranks by the calibration error itself, the distance to E[y | p].
 //
 // # Two protocols
 //
@@ -58,20 +58,23 @@
 //
 // # Uncertainty
 //
-// [Measure] gives the values alone. [Evaluate] adds 95 % intervals, and the noise floor. The interval of the accuracy is that of a share
-// ([ShareInterval]), those of NLL and Brier score are Student's t without skewness (Hall 1992), and the others are by the bootstrap over
-// rows. Few rows raise an error by its noise: its interval is of its mean over samples of as many rows, and [Report.Many] of its value
-// in many rows. experiments/results/coverage.csv counts how often each holds the truth.
+// [Measure] gives the values alone. [Evaluate] adds 95 % intervals, and the noise floor. The interval of the accuracy
+// is that of a share ([ShareInterval]), those of NLL and Brier score are Student's t without skewness (Hall 1992), and
+// the others are by the bootstrap over rows. Few rows raise an error by its noise: its interval is of its mean over
+// samples of as many rows, and [Report.Many] of its value in many rows. experiments/results/coverage.csv counts how
+// often each holds the truth.
 //
-// The noise floor is the same metrics for labels that are drawn from the predictions, so that the predictions are perfectly calibrated. An average of absolute values is never 0, so compare a value with its floor: look at the
-// excess over the floor and at the p-value. [MeasureWith] leaves out the [Decomposition]. A [Stratum] has its own value and floor.
-// [Compare] (for LCE [CompareReplicates]) and [Holm] test methods on the same rows. [Spread] and [Marks] print runs in the paper's style.
+// The noise floor is the same metrics for labels that are drawn from the predictions, so that the predictions are
+// perfectly calibrated. An average of absolute values is never 0, so compare a value with its floor: look at the excess
+// over the floor and at the p-value. [MeasureWith] leaves out the [Decomposition]. A [Stratum] has its own value and
+// floor. [Compare] (for LCE [CompareReplicates]) and [Holm] test methods on the same rows. [Spread] and [Marks] print
+// runs in the paper's style.
 //
 // [Recovered] is what corrections would save; package diagnosis fits them.
 //
 // # Kernel sums
 //
 // The kernel between two rows is the same for every class, replicate and redraw, so each pass computes it only once. A
-// pass takes 64 rows at a time and compares them with all other rows in blocks, so memory grows with N·C and not with N².
-// The order of all sums does not depend on the number of threads, so the same seed gives the same bytes.
+// pass takes 64 rows at a time and compares them with all other rows in blocks, so memory grows with N·C and not with
+// N². The order of all sums does not depend on the number of threads, so the same seed gives the same bytes.
 package metrics

@@ -48,10 +48,11 @@ type Report struct {
 	Measurement
 	Settings    Settings // with the defaults written out
 	Uncertainty Uncertainty
-	// Intervals are 95 % intervals, NaN where there is none: of accuracy, NLL and Brier score of their values in many rows, of the
-	// errors of their mean over samples of as many rows.
+	// Intervals are 95 % intervals, NaN where there is none: of accuracy, NLL and Brier score of their values in many
+	// rows, of the errors of their mean over samples of as many rows.
 	Intervals [Metrics]Interval
-	// Many are 95 % intervals of what many rows would show of ECE, TopECE, ECCE and LCE, whose floors few rows add; NaN of others.
+	// Many are 95 % intervals of what many rows would show of ECE, TopECE, ECCE and LCE, whose floors few rows add; NaN
+	// of others.
 	Many [Metrics]Interval
 	// Replicates are the bootstrap's, nil without it. Those of two predictions of the same
 	// rows with the same seed are pairs: the k-th has the same resample in both.
@@ -147,9 +148,9 @@ const (
 	scoring
 )
 
-// step is the context of a step. Their times are those of so many rows and classes on one core, in seconds: one pass through
-// the kernel, if there is one, for the values, a longer one for resampled rows with redrawn labels, and another for the latter
-// where labels are soft and redrawn ones are not.
+// step is the context of a step. Their times are those of so many rows and classes on one core, in seconds: one pass
+// through the kernel, if there is one, for the values, a longer one for resampled rows with redrawn labels, and another
+// for the latter where labels are soft and redrawn ones are not.
 func (b *binned) step(ctx context.Context, z *scaled, step int) context.Context {
 	n, c := float64(b.N), float64(b.Classes)
 	times := []float64{measuring: 2e-9 * n * n, resampling: 1e-6 * n * c, recounting: 2.5e-9 * n * n * c, scoring: 4.3e-7 * n * c * c}
@@ -252,8 +253,8 @@ func (b *binned) resample(ctx context.Context, r *Report, rng *rand.Rand) (*resa
 	return &resamples{v, values[:v.firstPart()], values[v.firstRedraw():]}, nil
 }
 
-// across is what of gives of so many of the resampled rows, and then of so many of the redrawn labels. Each goroutine has
-// an of of its own.
+// across is what of gives of so many of the resampled rows, and then of so many of the redrawn labels. Each goroutine
+// has an of of its own.
 func across[T any](
 	ctx context.Context, x *resamples, replicates, redraws int, newOf func() func(variant) T,
 ) ([]T, error) {
@@ -272,7 +273,8 @@ func across[T any](
 	return found, err
 }
 
-// spread fills in the interval, so many times as wide as the replicates, and the noise floor of a metric, as far as there are replicates and redraws.
+// spread fills in the interval, so many times as wide as the replicates, and the noise floor of a metric, as far as
+// there are replicates and redraws.
 func (r *Report) spread(m Metric, replicates, redraws []Values, wider float64) {
 	r.Intervals[m] = noInterval
 	if len(replicates) > 0 {

@@ -11,13 +11,13 @@ import (
 // FewestEvents are how many wrong rows, or rows of a class, are needed to tell predictions apart by them.
 const FewestEvents = 5
 
-// Events are how many of the rows are of each class, and how many have another top class than their label: as labels have
-// it, and as is expected if the predictions are calibrated. Weighted rows count as their effective number.
+// Events are how many of the rows are of each class, and how many have another top class than their label: as labels
+// have it, and as is expected if the predictions are calibrated. Weighted rows count as their effective number.
 type Events struct {
 	Wrong    float64 `json:"wrong"`
 	Expected float64 `json:"expected_wrong"`
-	// Of, ExpectedOf and Loss have a number for each class c: how many rows are of it, Σ_i p_ic, and the NLL of c against
-	// the rest, −mean[q_ic log p_ic + (1 − q_ic) log(1 − p_ic)].
+	// Of, ExpectedOf and Loss have a number for each class c: how many rows are of it, Σ_i p_ic, and the NLL of c
+	// against the rest, −mean[q_ic log p_ic + (1 − q_ic) log(1 − p_ic)].
 	Of         []float64 `json:"of"`
 	ExpectedOf []float64 `json:"expected_of"`
 	Loss       []float64 `json:"against_rest"`
@@ -63,9 +63,9 @@ type Scarce struct {
 // Few reports whether they are too few.
 func (s Scarce) Few() bool { return s.Most < FewestEvents }
 
-// Few are the events by which predictions a are told from predictions b of the same rows, the sum of whose NLLs differs by
-// x: the wrong rows or, if these are five or more, the rows of the class that carries more than half of x. For Poisson
-// counts a class of which there are n rows, and a and b expect E rows, carries
+// Few are the events by which predictions a are told from predictions b of the same rows, the sum of whose NLLs differs
+// by x: the wrong rows or, if these are five or more, the rows of the class that carries more than half of x. For
+// Poisson counts a class of which there are n rows, and a and b expect E rows, carries
 //
 //	n log(E(b)/E(a)) − E(b) + E(a)
 func Few(a, b *Events, x float64) Scarce {

@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// IsotonicCurve is how often predictions hit against their confidence, by isotonic regression (CORP: Dimitriadis, Gneiting and Jordan
-// 2021) and then the mean in a moving window, which is still increasing (Mukerjee 1988). With rows in the order of their confidence f,
-// W their cumulative weight, F and H the cumulative sums of w f and of w h, and G the greatest convex minorant of H, whose slope is the
-// isotonic regression, a window from a to b has
+// IsotonicCurve is how often predictions hit against their confidence, by isotonic regression (CORP: Dimitriadis,
+// Gneiting and Jordan 2021) and then the mean in a moving window, which is still increasing (Mukerjee 1988). With rows
+// in the order of their confidence f, W their cumulative weight, F and H the cumulative sums of w f and of w h, and G
+// the greatest convex minorant of H, whose slope is the isotonic regression, a window from a to b has
 //
 //	at (F(b) − F(a)) / (W(b) − W(a))  the frequency  (G(b) − G(a)) / (W(b) − W(a))
 //
@@ -21,12 +21,13 @@ import (
 type IsotonicCurve struct {
 	At        []float64 `json:"at"` // ascending
 	Frequency []float64 `json:"frequency"`
-	// Low and High are a 95 % interval of the frequency at each place ([ShareInterval]): of as many rows as have, where labels are redrawn from the
-	// curve, its mean square distance from the curve that they were drawn from. That distance has the bias of the windows and pools in it.
+	// Low and High are a 95 % interval of the frequency at each place ([ShareInterval]): of as many rows as have, where
+	// labels are redrawn from the curve, its mean square distance from the curve that they were drawn from. That
+	// distance has the bias of the windows and pools in it.
 	Low  []float64 `json:"low,omitempty"`
 	High []float64 `json:"high,omitempty"`
-	// CalibratedLow and CalibratedHigh are where 95 % of the curves of calibrated predictions lie at each place: labels are redrawn from
-	// the confidences.
+	// CalibratedLow and CalibratedHigh are where 95 % of the curves of calibrated predictions lie at each place: labels
+	// are redrawn from the confidences.
 	CalibratedLow  []float64 `json:"calibrated_low,omitempty"`
 	CalibratedHigh []float64 `json:"calibrated_high,omitempty"`
 }
@@ -37,9 +38,9 @@ const (
 	curveFewest  = 40  // redraws
 	curveWork    = 2e7 // rows that are redrawn in all: of many rows the band needs fewer redraws
 
-	// A window would hold as many rows as give this standard error where 20,000 are in all, and as N^(−2/5), the best rate for a smooth
-	// curve, for others, if it did not narrow to stay within curveSpan. A row's variance is f (1 − f) and a bit, as predictions that are
-	// too sure of themselves vary more than they say.
+	// A window would hold as many rows as give this standard error where 20,000 are in all, and as N^(−2/5), the best
+	// rate for a smooth curve, for others, if it did not narrow to stay within curveSpan. A row's variance is f (1 − f)
+	// and a bit, as predictions that are too sure of themselves vary more than they say.
 	curveError, curveErrorRows = 0.007, 20000.
 	curveVariance              = 0.05
 	curveSpan                  = 0.5
@@ -116,8 +117,9 @@ func newIsotonic(confidence, weight []float64) *isotonic {
 	return r
 }
 
-// windows are of length 1 along a line on which a row has as much as it adds to a window's precision, and a distance between
-// confidences as much as it adds to its span. At both ends they are shorter, down to half: beyond those the curve is not drawn.
+// windows are of length 1 along a line on which a row has as much as it adds to a window's precision, and a distance
+// between confidences as much as it adds to its span. At both ends they are shorter, down to half: beyond those the
+// curve is not drawn.
 func (r *isotonic) windows() (from, to []float64) {
 	wanted := curveError * math.Pow(curveErrorRows/r.rows, 0.4)
 	line, below := make([]float64, len(r.value)+1), make([]float64, len(r.value)+1)

@@ -36,8 +36,8 @@ func confident(rows int, truth func(float64) float64, rng *rand.Rand) (confidenc
 	return confidence, hit, weight
 }
 
-// TestIsotonicCurveIsNearTheTruth: of 20,000 rows the curve lies within .02 of the truth wherever it is drawn, and it is drawn over all
-// but at most the sparsest 5 % of the rows and the surest 2.5 %.
+// TestIsotonicCurveIsNearTheTruth: of 20,000 rows the curve lies within .02 of the truth wherever it is drawn, and it
+// is drawn over all but at most the sparsest 5 % of the rows and the surest 2.5 %.
 func TestIsotonicCurveIsNearTheTruth(t *testing.T) {
 	for name, truth := range truths {
 		for seed := range uint64(5) {
@@ -57,9 +57,9 @@ func TestIsotonicCurveIsNearTheTruth(t *testing.T) {
 	}
 }
 
-// TestIsotonicCurveCovers: at a place the interval holds the truth in 95 % of draws, and of calibrated predictions 5 % of the curves lie
-// outside the region. Over 100 draws, whose places go together, the standard error of either is about .01 (400 draws give .96 to .98 of
-// these truths, and .03 to .05).
+// TestIsotonicCurveCovers: at a place the interval holds the truth in 95 % of draws, and of calibrated predictions 5 %
+// of the curves lie outside the region. Over 100 draws, whose places go together, the standard error of either is about
+// .01 (400 draws give .96 to .98 of these truths, and .03 to .05).
 func TestIsotonicCurveCovers(t *testing.T) {
 	sizes := []int{300, 1000}
 	if testing.Short() {
@@ -130,7 +130,8 @@ func TestIsotonicCurveIsMeansOfTheRegression(t *testing.T) {
 	}
 }
 
-// TestIsotonicCurveOfFewValues: one confidence gives one place, and a curve where all rows hit is 1 with an interval that has a width.
+// TestIsotonicCurveOfFewValues: one confidence gives one place, and a curve where all rows hit is 1 with an interval
+// that has a width.
 func TestIsotonicCurveOfFewValues(t *testing.T) {
 	ones := slices.Repeat([]float64{1}, 40)
 	c := NewIsotonicCurve(slices.Repeat([]float64{.75}, 40), ones, ones, rand.New(rand.NewPCG(1, 2)))

@@ -12,8 +12,8 @@ import (
 // tilts are the λ at which a law is known.
 var tilts = [...]float64{.25, .5, .75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16}
 
-// Law is what the sum S = Σ_i w_i (log b_i(y_i) − log a_i(y_i)) of the differences between the NLLs of predictions a and b is
-// by chance, if the labels y are drawn from one of them: at each of some λ
+// Law is what the sum S = Σ_i w_i (log b_i(y_i) − log a_i(y_i)) of the differences between the NLLs of predictions a
+// and b is by chance, if the labels y are drawn from one of them: at each of some λ
 //
 //	Better   log E_b exp(−λS) = Σ_i log Σ_c b_ic (a_ic/b_ic)^{λ w_i}   of labels drawn from b
 //	Worse    log E_a exp(+λS) = Σ_i log Σ_c a_ic (b_ic/a_ic)^{λ w_i}   of labels drawn from a
@@ -22,7 +22,8 @@ type Law struct {
 	Worse  moments `json:"worse"`
 }
 
-// moments are these logarithms, and the mean of the sum as it is, Σ_i w_i Σ_c b_ic log (b_ic/a_ic) of labels drawn from b.
+// moments are these logarithms, and the mean of the sum as it is, Σ_i w_i Σ_c b_ic log (b_ic/a_ic) of labels drawn from
+// b.
 type moments struct {
 	Logs [len(tilts)]float64 `json:"logs"`
 	Mean float64             `json:"mean"`
@@ -122,12 +123,13 @@ func (l *Law) side(sum float64) *moments {
 	return &l.Better
 }
 
-// chance bounds the chance of a sum at least as far on its side of 0, of rows that count as a share of their number each:
+// chance bounds the chance of a sum at least as far on its side of 0, of rows that count as a share of their number
+// each:
 //
 //	P(S* ≤ S) ≤ min_λ exp(share (log E_b exp(−λS*) + λS)) ,   S < 0
 //
-// and likewise for labels drawn from a where S > 0 (Chernoff 1952). Without a law λ = 1, where the mean is 1: the likelihood
-// ratio's (Royall 1997, Statistical Evidence, §1.4).
+// and likewise for labels drawn from a where S > 0 (Chernoff 1952). Without a law λ = 1, where the mean is 1: the
+// likelihood ratio's (Royall 1997, Statistical Evidence, §1.4).
 func (l *Law) chance(sum, share float64) float64 {
 	size := math.Abs(sum)
 	if l == nil {
@@ -140,8 +142,8 @@ func (l *Law) chance(sum, share float64) float64 {
 	return math.Exp(least)
 }
 
-// below bounds how far below its mean the sum lies in all but 2.5 % of the draws of labels from b if it is below 0, and else
-// how far above its mean in those from a.
+// below bounds how far below its mean the sum lies in all but 2.5 % of the draws of labels from b if it is below 0, and
+// else how far above its mean in those from a.
 func (l *Law) below(sum, share float64) float64 {
 	of, least := l.side(sum), math.Inf(1)
 	for k, lambda := range tilts {

@@ -17,11 +17,11 @@ import (
 //
 //	H0: p        H1: softmax(v ⊙ log p + b) ,  b_0 = 0
 //
-// by twice the logarithm of the ratio of their likelihoods, which under H0 is χ² with 2C − 1 degrees of freedom where every class has
-// enough rows, and else what labels redrawn from p give. It is the question
-// of Guthrie & Franck (2024) of two classes and of Vennos, Xing & Franck (2026, arXiv 2602.18573, MCLLO) of several; their maps scale
-// log-odds against one class, C − 1 of them, and vector scaling each class, so that no class is another's base. Weights count as their
-// effective number of rows. What no v and b can mend, such as an error in one region, it does not see.
+// by twice the logarithm of the ratio of their likelihoods, which under H0 is χ² with 2C − 1 degrees of freedom where
+// every class has enough rows, and else what labels redrawn from p give. It is the question of Guthrie & Franck (2024)
+// of two classes and of Vennos, Xing & Franck (2026, arXiv 2602.18573, MCLLO) of several; their maps scale log-odds
+// against one class, C − 1 of them, and vector scaling each class, so that no class is another's base. Weights count as
+// their effective number of rows. What no v and b can mend, such as an error in one region, it does not see.
 type LikelihoodRatio struct {
 	Statistic float64 `json:"statistic"`
 	Degrees   int     `json:"degrees_of_freedom"`
@@ -34,18 +34,18 @@ type LikelihoodRatio struct {
 const (
 	// rowsPerDegree are needed for χ² to hold about.
 	rowsPerDegree = 5
-	// eventsOfChiSquared is how large Σ_i p_ic (1 − p_ic) must be of each class c for χ² to hold. From 12 on the test at 5 % rejected
-	// 4 to 8 % of calibrated draws, with 2 to 6 it rejected 11 to 19 %.
+	// eventsOfChiSquared is how large Σ_i p_ic (1 − p_ic) must be of each class c for χ² to hold. From 12 on the test
+	// at 5 % rejected 4 to 8 % of calibrated draws, with 2 to 6 it rejected 11 to 19 %.
 	eventsOfChiSquared = 12
-	// ratioRedraws are those of the labels where it is less, and mostRatioWork the N·(2C − 1)² of them that are affordable; without them
-	// there is no test.
+	// ratioRedraws are those of the labels where it is less, and mostRatioWork the N·(2C − 1)² of them that are
+	// affordable; without them there is no test.
 	ratioRedraws, mostRatioWork = 99, 2e8
 	// mostRatioClasses bound the matrix of (2C − 1)² second derivatives.
 	mostRatioClasses = 256
 )
 
-// NewLikelihoodRatio tests predictions (N×C). It is nil with fewer than five rows per degree of freedom, more than 256 classes, or where
-// a rare class asks for more redraws than are affordable. It uses Rows and Soft of s.
+// NewLikelihoodRatio tests predictions (N×C). It is nil with fewer than five rows per degree of freedom, more than 256
+// classes, or where a rare class asks for more redraws than are affordable. It uses Rows and Soft of s.
 func NewLikelihoodRatio(logProbs *mat.Dense, labels []int, s Settings, rng *rand.Rand) (*LikelihoodRatio, error) {
 	b, _, err := prepare(logProbs, labels, nil, s)
 	if err != nil {
@@ -139,7 +139,8 @@ func (f *scaling) loss(x []float64) float64 {
 	return sum / f.Total()
 }
 
-// newtonSteps bounds the steps; a dozen are usual, and more where the least lies at infinity, where a step gains ever less.
+// newtonSteps bounds the steps; a dozen are usual, and more where the least lies at infinity, where a step gains ever
+// less.
 const newtonSteps = 60
 
 // derivatives are the gradient and, with Q the N×(2C − 1) rows of √w (p ∘ ℓ, p) without p_0, the Hessian

@@ -12,8 +12,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestLikelihoodRatioIsScipys: testdata/likelihoodratio.json has 150 rows of two, three and four classes, vector scaling fitted to each
-// by scipy 1.17.1 (BFGS, gradient at most 1e-8) and its χ². The likelihoods agree to 1e-12 of a row there.
+// TestLikelihoodRatioIsScipys: testdata/likelihoodratio.json has 150 rows of two, three and four classes, vector
+// scaling fitted to each by scipy 1.17.1 (BFGS, gradient at most 1e-8) and its χ². The likelihoods agree to 1e-12 of a
+// row there.
 func TestLikelihoodRatioIsScipys(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "likelihoodratio.json"))
 	if err != nil {
@@ -47,7 +48,8 @@ func TestLikelihoodRatioIsScipys(t *testing.T) {
 	}
 }
 
-// TestLikelihoodRatioOfCalibrated: of labels that are drawn from the predictions p is uniform, and of sharper predictions small.
+// TestLikelihoodRatioOfCalibrated: of labels that are drawn from the predictions p is uniform, and of sharper
+// predictions small.
 func TestLikelihoodRatioOfCalibrated(t *testing.T) {
 	var p []float64
 	for draw := range 150 {
@@ -90,7 +92,8 @@ func TestLikelihoodRatioOfCalibrated(t *testing.T) {
 	}
 }
 
-// TestLikelihoodRatioOfRareEvents: of an event expected three times in 300 rows redraws give p; χ² rejected a fifth of such calibrated draws.
+// TestLikelihoodRatioOfRareEvents: of an event expected three times in 300 rows redraws give p; χ² rejected a fifth of
+// such calibrated draws.
 func TestLikelihoodRatioOfRareEvents(t *testing.T) {
 	const draws = 50
 	rejected := 0

@@ -174,7 +174,8 @@ func (b *binned) shares(local *Local) []float64 {
 	return share
 }
 
-// keptWeights are w_c, 0 of a class whose bins were all skipped, their sum, and as how many rows those that were not skipped count.
+// keptWeights are w_c, 0 of a class whose bins were all skipped, their sum, and as how many rows those that were not
+// skipped count.
 func (b *binned) keptWeights(residual *mat.Dense) (weights, kept []float64, sum float64) {
 	weights, kept = b.classWeights(b.observed()), make([]float64, b.Classes)
 	rows, _ := residual.Dims()

@@ -8,13 +8,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// meanInterval is the 95 % interval of the mean m of x by weight (N each; nil: 1 each). With h_i = w_i/Σw, r_i = x_i − m,
+// meanInterval is the 95 % interval of the mean m of x by weight (N each; nil: 1 each). With h_i = w_i/Σw, r_i = x_i −
+// m,
 //
 //	s² = Σ h_i² r_i²/(1 − 2h_i + Σh²)   unbiased where all r_i have one variance (HC2, MacKinnon & White 1985)
 //	γ = Σ h_i³ r_i³ / (Σ h_i² r_i²)^{3/2}   the skewness of the mean
 //	ν = min((Σh²)²/Σh⁴, N − 1)   degrees of freedom (Satterthwaite 1946)
 //
-// Student's t quantiles ±t of ν are taken back through the cubic by which Hall (1992) removes the skewness of T = (m − μ)/s,
+// Student's t quantiles ±t of ν are taken back through the cubic by which Hall (1992) removes the skewness of T = (m −
+// μ)/s,
 //
 //	g(T) = T + γT²/3 + γ²T³/27 + γ/6 ,   μ from m − s g⁻¹(t) to m − s g⁻¹(−t)
 //
@@ -57,8 +59,8 @@ func meanInterval(x, weight []float64) Interval {
 	return Interval{m - s*back(t), m - s*back(-t)}
 }
 
-// wider is by what the intervals of resamples are too narrow: they use the normal law, and heavy rows pull their own mean. It is
-// Student's quantile over the normal one, with ν of [meanInterval], times 1/√(1 − Σh²).
+// wider is by what the intervals of resamples are too narrow: they use the normal law, and heavy rows pull their own
+// mean. It is Student's quantile over the normal one, with ν of [meanInterval], times 1/√(1 − Σh²).
 func (b *binned) wider() float64 {
 	_, w := b.observations(make([]float64, b.N))
 	if w == nil {
@@ -77,9 +79,9 @@ func (b *binned) wider() float64 {
 	return t / distuv.UnitNormal.Quantile(.975) / math.Sqrt(1-squares/(total*total))
 }
 
-// effective is as how many independent rows of one weight the rows count for a share, x being 1 where a row hits: (Σ w)²/Σ w²
-// (Kish 1965). Where groups of rows are the observations, the variance v of the share p between them decides as far as it makes the
-// rows fewer,
+// effective is as how many independent rows of one weight the rows count for a share, x being 1 where a row hits: (Σ
+// w)²/Σ w² (Kish 1965). Where groups of rows are the observations, the variance v of the share p between them decides
+// as far as it makes the rows fewer,
 //
 //	n = p(1 − p)/v · (t_{N−1}/t_{G−1})²   (Korn & Graubard 1998),
 //
@@ -131,8 +133,9 @@ func (b *binned) observations(x []float64) (mean, weight []float64) {
 
 // meanIntervals are the intervals of accuracy, NLL and the Brier score.
 //
-// As long as no error was seen (less than one of the effective rows), the loss of an error is missing from the losses. Their mean
-// may then be as much higher as the upper limit u of the error rate e allows, at the cost that the predictions p expect of an error,
+// As long as no error was seen (less than one of the effective rows), the loss of an error is missing from the losses.
+// Their mean may then be as much higher as the upper limit u of the error rate e allows, at the cost that the
+// predictions p expect of an error,
 //
 //	m + (u − e)(E_p[ℓ | wrong] − E_p[ℓ | right])
 func (b *binned) meanIntervals() (out [Metrics]Interval) {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestMeanIntervalsCover: the interval of a mean of exponential numbers covers it in .93 to .97 of the draws, with the weights of a
-// Pareto law too, whose variance is infinite. 4,000 draws know a share to ±.007 (two standard errors).
+// TestMeanIntervalsCover: the interval of a mean of exponential numbers covers it in .93 to .97 of the draws, with the
+// weights of a Pareto law too, whose variance is infinite. 4,000 draws know a share to ±.007 (two standard errors).
 func TestMeanIntervalsCover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for _, rows := range []int{30, 100} {
@@ -37,8 +37,9 @@ func TestMeanIntervalsCover(t *testing.T) {
 	}
 }
 
-// TestGroupsAreObservations: rows that stand four times, each as a group, have the intervals of single rows. Those of NLL and Brier
-// are equal; the design effect of Korn & Graubard has G − 1 for G; replicates of the ECE are as wide, within the error of 400 of them.
+// TestGroupsAreObservations: rows that stand four times, each as a group, have the intervals of single rows. Those of
+// NLL and Brier are equal; the design effect of Korn & Graubard has G − 1 for G; replicates of the ECE are as wide,
+// within the error of 400 of them.
 func TestGroupsAreObservations(t *testing.T) {
 	const rows, times = 150, 4
 	p := generate(rows, 3, 2, 1.5, rand.New(rand.NewPCG(5, 5)))
@@ -69,8 +70,8 @@ func TestGroupsAreObservations(t *testing.T) {
 	}
 }
 
-// TestUnseenErrors: of 1,000 rows of probability .999 without an error the NLL may be as high as .00368 errors, the upper limit of
-// Clopper and Pearson, would make it; and of 30 rows that are all right the accuracy is .884 to 1.
+// TestUnseenErrors: of 1,000 rows of probability .999 without an error the NLL may be as high as .00368 errors, the
+// upper limit of Clopper and Pearson, would make it; and of 30 rows that are all right the accuracy is .884 to 1.
 func TestUnseenErrors(t *testing.T) {
 	of := func(rows int, miss float64) *Report {
 		l := mat.NewDense(rows, 2, nil)

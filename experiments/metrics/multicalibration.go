@@ -10,16 +10,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Multicalibration is the error of the predictions in the group and class where it is most certain (Guy et al. 2025, "Measuring
-// multi-calibration", arXiv 2506.11251; MCGrad's MulticalibrationError). For a segment S, the rows of a group or all rows, and a class
-// c, with rows in the order of p_c, weights w and residuals r_i = 1[y_i = c] − p_ic,
+// Multicalibration is the error of the predictions in the group and class where it is most certain (Guy et al. 2025,
+// "Measuring multi-calibration", arXiv 2506.11251; MCGrad's MulticalibrationError). For a segment S, the rows of a
+// group or all rows, and a class c, with rows in the order of p_c, weights w and residuals r_i = 1[y_i = c] − p_ic,
 //
 //	ECCE_Sc = max_k D_k − min_k D_k ,  D_k = Σ_{i≤k} w_i r_i / Σ w_i ,  D_0 = 0
 //	σ_Sc    = √(Σ w_i² p_ic (1 − p_ic)) / Σ w_i
 //
-// and the error is max_Sc ECCE_Sc/σ_Sc; in the units of probabilities it is this times σ_c of all rows for its class c. Under calibration
-// ECCE/σ is the range of Brownian motion on [0, 1] (Arrieta-Ibarra et al. 2022). Rows with equal p_ic are one step, so their order
-// does not matter; MCGrad takes them as they come. With two classes, as in MCGrad, only the positive class is measured.
+// and the error is max_Sc ECCE_Sc/σ_Sc; in the units of probabilities it is this times σ_c of all rows for its class c.
+// Under calibration ECCE/σ is the range of Brownian motion on [0, 1] (Arrieta-Ibarra et al. 2022). Rows with equal p_ic
+// are one step, so their order does not matter; MCGrad takes them as they come. With two classes, as in MCGrad, only
+// the positive class is measured.
 type Multicalibration struct {
 	Error    float64 `json:"error"` // of the worst segment, as a difference of probabilities
 	Sigma    float64 `json:"sigma"` // the same in standard deviations of calibrated predictions
@@ -53,7 +54,8 @@ const steady, adjustedLevel = 4, .05
 // fewestInSegment is how many rows a group has at least, as MCGrad has it.
 const fewestInSegment = 10
 
-// NewMulticalibration measures the groups of the rows (N numbers into names), and the classes (C names). It uses Rows and Soft of s.
+// NewMulticalibration measures the groups of the rows (N numbers into names), and the classes (C names). It uses Rows
+// and Soft of s.
 func NewMulticalibration(logProbs *mat.Dense, labels, groups []int, names, classes []string, s Settings) (*Multicalibration, error) {
 	b, _, err := prepare(logProbs, labels, nil, s)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestMulticalibrationIsMCGrads: testdata/multicalibration.json has values of MCGrad 0.1.5 (PyPI) in float64, of 120 rows of two classes
-// in four groups, with weights and without; its scores are all different. They agree but for rounding, of weights to float32.
+// TestMulticalibrationIsMCGrads: testdata/multicalibration.json has values of MCGrad 0.1.5 (PyPI) in float64, of 120
+// rows of two classes in four groups, with weights and without; its scores are all different. They agree but for
+// rounding, of weights to float32.
 func TestMulticalibrationIsMCGrads(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "multicalibration.json"))
 	if err != nil {
@@ -69,8 +70,9 @@ func TestMulticalibrationIsMCGrads(t *testing.T) {
 	}
 }
 
-// TestMulticalibrationOfSeveralClasses: the order of rows plays no part, ties included; calibrated predictions are told wrong in at
-// most 5 % of 100 draws by the adjusted p, and a group whose labels are drawn by other predictions is found.
+// TestMulticalibrationOfSeveralClasses: the order of rows plays no part, ties included; calibrated predictions are told
+// wrong in at most 5 % of 100 draws by the adjusted p, and a group whose labels are drawn by other predictions is
+// found.
 func TestMulticalibrationOfSeveralClasses(t *testing.T) {
 	alarms := 0
 	for draw := range 100 {

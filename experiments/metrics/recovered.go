@@ -41,8 +41,8 @@ func (r *Recovered) Law(a, b int) *Law {
 	return r.laws[a+b-1]
 }
 
-// Gain fills in the gains, from the losses of rows as they are, after the global correction, and after both (N each), in NLL
-// and in the Brier score. It uses r.Ties and what [Recovered.Says] took.
+// Gain fills in the gains, from the losses of rows as they are, after the global correction, and after both (N each),
+// in NLL and in the Brier score. It uses r.Ties and what [Recovered.Says] took.
 func (r *Recovered) Gain(nll, brier [3][]float64) (err error) {
 	for _, of := range []struct {
 		nll, brier *Gain
@@ -73,8 +73,8 @@ type Recovered struct {
 	laws                [3]*Law    // of the same: global less as they are, both less as they are, both less global
 }
 
-// recoverable is what rows save of a loss by going from one prediction to another, of those NLLs. As another loss that is
-// proper falls no more than by chance for labels drawn from the first, p of each is at least the bound of the NLL's
+// recoverable is what rows save of a loss by going from one prediction to another, of those NLLs. As another loss that
+// is proper falls no more than by chance for labels drawn from the first, p of each is at least the bound of the NLL's
 // ([Comparison.likelihood]).
 func recoverable(from, to, nllFrom, nllTo []float64, t Ties) (Gain, error) {
 	c, err := t.paired(from, to)

@@ -99,8 +99,8 @@ type Settings struct {
 	// Soft are the shares of each row's classes (N×C), which sum to 1, in place of its label; nil: labels are certain.
 	Soft *mat.Dense
 
-	// Groups are of rows that depend on one another (N numbers): intervals count and resample groups in place of rows. nil: rows
-	// are independent.
+	// Groups are of rows that depend on one another (N numbers): intervals count and resample groups in place of rows.
+	// nil: rows are independent.
 	Groups []int
 
 	// Strata divide the rows into parts 0…S−1 (N); [Report.Strata] has the local calibration

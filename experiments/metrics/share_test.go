@@ -2,8 +2,8 @@ package metrics
 
 import "testing"
 
-// TestShareInterval holds the interval to scipy.stats.binomtest(k, n).proportion_ci(method="exact"), and that of rows which count as a
-// broken number to scipy.stats.beta.ppf.
+// TestShareInterval holds the interval to scipy.stats.binomtest(k, n).proportion_ci(method="exact"), and that of rows
+// which count as a broken number to scipy.stats.beta.ppf.
 func TestShareInterval(t *testing.T) {
 	for _, c := range []struct{ hits, n, low, high float64 }{
 		{3, 3, 0.2924017738212867, 1.0},

@@ -176,7 +176,8 @@ func (k *smoothingKernel) beside(x float64) (j int, right float64) {
 	return j, at - float64(j)
 }
 
-// smoothWork is how many rows are measured at most in all replicates: of more rows there are fewer, but no fewer than 40.
+// smoothWork is how many rows are measured at most in all replicates: of more rows there are fewer, but no fewer than
+// 40.
 const smoothWork = 2e7
 
 // smooth fills SmoothECE, its interval from the replicates, and its noise from the redraws.

@@ -7,8 +7,8 @@ import (
 	"calibra/experiments/internal/checked"
 )
 
-// fixedPoint turns a residual of at most 1, and a weight, into an integer, so that sums over rows
-// are exact and have the same bits in any order: 2⁻⁴⁰ is 1e-12, and 2⁶³⁻⁴⁰ = 8·10⁶ rows fit, whose weights are 1 on average.
+// fixedPoint turns a residual of at most 1, and a weight, into an integer, so that sums over rows are exact and have
+// the same bits in any order: 2⁻⁴⁰ is 1e-12, and 2⁶³⁻⁴⁰ = 8·10⁶ rows fit, whose weights are 1 on average.
 const fixedPoint = 1 << 40
 
 // tally gathers local residuals of several variants of a sample (resampled rows,

@@ -34,7 +34,8 @@ func measureRows(t *testing.T, l *mat.Dense, labels []int, z mat.Matrix, s Setti
 	return r
 }
 
-// told is all that a report says. What Evaluate adds knows no kernel and no rule for bins, so it is asked of two settings alone.
+// told is all that a report says. What Evaluate adds knows no kernel and no rule for bins, so it is asked of two
+// settings alone.
 func told(t *testing.T, l *mat.Dense, labels []int, z *mat.Dense, s Settings) string {
 	t.Helper()
 	of := measureRows
@@ -60,8 +61,8 @@ var lawSettings = map[string]Settings{
 	"anchors":   {Bandwidth: 1, SmallBin: NoSmallBin, Anchors: 60},
 }
 
-// TestLawsOfWeights: only ratios of weights matter, equal ones are none, and a row of weight 0 is not there; to the byte in
-// all that a report says, of certain and of soft labels.
+// TestLawsOfWeights: only ratios of weights matter, equal ones are none, and a row of weight 0 is not there; to the
+// byte in all that a report says, of certain and of soft labels.
 func TestLawsOfWeights(t *testing.T) {
 	l, labels, z, weights, soft := checkedtest.Weighed()
 	for i := range weights {
@@ -116,8 +117,8 @@ func floatsAt(x []float64, rows []int) (out []float64) {
 	return out
 }
 
-// TestWholeWeightsAreCopies, and soft labels rows of one class each, in every value; not in how uncertain it is: an interval of
-// weights of 1 and 2 is wider than that of as many copies.
+// TestWholeWeightsAreCopies, and soft labels rows of one class each, in every value; not in how uncertain it is: an
+// interval of weights of 1 and 2 is wider than that of as many copies.
 func TestWholeWeightsAreCopies(t *testing.T) {
 	l, labels, z, weights, soft := checkedtest.Weighed()
 	var rows, classes []int
@@ -176,8 +177,8 @@ func TestWholeWeightsAreCopies(t *testing.T) {
 	}
 }
 
-// TestSoftLabelsOfOneClassAreLabels, to the byte; and the noise floor is that of labels drawn from the predictions, whatever
-// the labels are.
+// TestSoftLabelsOfOneClassAreLabels, to the byte; and the noise floor is that of labels drawn from the predictions,
+// whatever the labels are.
 func TestSoftLabelsOfOneClassAreLabels(t *testing.T) {
 	l, labels, z, weights, soft := checkedtest.Weighed()
 	sure := mat.NewDense(len(labels), 3, nil)
@@ -203,7 +204,8 @@ func TestSoftLabelsOfOneClassAreLabels(t *testing.T) {
 	}
 }
 
-// TestPairsOfWeights: the losses of the rows, by weight, have NLL as their plain mean, and vary as the resampled NLL does.
+// TestPairsOfWeights: the losses of the rows, by weight, have NLL as their plain mean, and vary as the resampled NLL
+// does.
 func TestPairsOfWeights(t *testing.T) {
 	l, labels, _, weights, _ := checkedtest.Weighed()
 	r := evaluateRows(t, l, labels, nil, Settings{Rows: weights}, Uncertainty{Replicates: 2000, Redraws: None})

@@ -1,5 +1,5 @@
-// Package paper has the numbers of the paper's tables, transcribed from divide-et-calibra.tex. Each table is a csv file,
-// and each row of it is one number.
+// Package paper has the numbers of the paper's tables, transcribed from divide-et-calibra.tex. Each table is a csv
+// file, and each row of it is one number.
 //
 //	main         tab:allResults         all methods, ResNet
 //	weather      tab:results_weather    all methods, FT-Transformer

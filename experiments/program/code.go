@@ -34,9 +34,9 @@ func NewCode(trees map[string]fs.FS) *Code {
 }
 
 // Digest is that of the files of packages of this module and of the main one, and of those that they import there; of
-// the versions of all other modules; and of the compiler with its settings. Tests are left out. It is "" where a part is
-// not known: a package whose files are not embedded, or stand for those of package main and are not; another module that
-// was changed; a file of C, assembly or data.
+// the versions of all other modules; and of the compiler with its settings. Tests are left out. It is "" where a part
+// is not known: a package whose files are not embedded, or stand for those of package main and are not; another module
+// that was changed; a file of C, assembly or data.
 func (c *Code) Digest(packages ...string) string {
 	slices.Sort(packages)
 	name := strings.Join(slices.Compact(packages), " ")

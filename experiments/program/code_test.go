@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// TestCode: the digest of packages is that of their files and of those that they import, and of nothing else of their module;
-// it is not known where a file that is compiled is not there to be read.
+// TestCode: the digest of packages is that of their files and of those that they import, and of nothing else of their
+// module; it is not known where a file that is compiled is not there to be read.
 func TestCode(t *testing.T) {
 	files := map[string]string{
 		"main.go": "package main\nimport (\n\"calibra/experiments/cli\"\n\"x.org/mine/rank\"\n)\n//go:embed *.go\nvar code embed.FS", "rank/rank.go": "package rank\nimport (\n\"math\"\n\"x.org/mine/rank/deep\"\n\"dep.org/a\"\n)",

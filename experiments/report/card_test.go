@@ -11,8 +11,8 @@ import (
 	"calibra/experiments/verdict"
 )
 
-// TestCards: each answer has a colour and a sign of its own, and a card of it, with as many words as there are at most, is 1200 × 420 of
-// a screen, fits a column, and no text of it lies over another.
+// TestCards: each answer has a colour and a sign of its own, and a card of it, with as many words as there are at most,
+// is 1200 × 420 of a screen, fits a column, and no text of it lies over another.
 func TestCards(t *testing.T) {
 	var shown []Shown
 	for k, name := range []string{"nc", "a method with a long name"} {

@@ -20,8 +20,8 @@ func gapText(x float64) string {
 	return strings.Replace(metrics.Signed(x, 3), "-", "−", 1)
 }
 
-// Diagnosis is the page of a diagnosis; head describes where it comes from. The map m (nil: none) shows the same rows, and portrait are the
-// sections of their predictions.
+// Diagnosis is the page of a diagnosis; head describes where it comes from. The map m (nil: none) shows the same rows,
+// and portrait are the sections of their predictions.
 func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Verdict, m *diagnosis.Map, portrait []*Section) *Document {
 	var sections []*Section
 	corrected := "not measured, as there are too few rows"

@@ -117,7 +117,8 @@ func (c *chart) addRing(at plotter.XY, radius vg.Length, number int) {
 	c.Add(ring, &plotter.Labels{XYs: plotter.XYs{at}, Labels: []string{fmt.Sprint(number)}, TextStyle: []draw.TextStyle{style}})
 }
 
-// regionDrawing draws the reliability of the regions beside each other, of all of them the first; none where there are none.
+// regionDrawing draws the reliability of the regions beside each other, of all of them the first; none where there are
+// none.
 func regionDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) []*Drawing {
 	const most = 10
 	var diagrams []Diagram

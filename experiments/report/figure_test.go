@@ -38,8 +38,8 @@ func TestPageIsWhite(t *testing.T) {
 	}
 }
 
-// TestPaper: on paper every figure is as wide as its column in each format, has no text but outlines, none of them beyond the
-// edge, and letters of 7.5 points, titles too.
+// TestPaper: on paper every figure is as wide as its column in each format, has no text but outlines, none of them
+// beyond the edge, and letters of 7.5 points, titles too.
 func TestPaper(t *testing.T) {
 	for name, f := range kinds() {
 		for _, millimetres := range []float64{84, 174} {
@@ -121,8 +121,8 @@ func near(text []byte, want, within float64) bool {
 	return err == nil && math.Abs(x-want) < within
 }
 
-// TestNumbers: the data of each figure is a table whose lines are as long as its head, with a number in each line but that of a
-// method that was not measured.
+// TestNumbers: the data of each figure is a table whose lines are as long as its head, with a number in each line but
+// that of a method that was not measured.
 func TestNumbers(t *testing.T) {
 	for name, f := range kinds() {
 		var b bytes.Buffer

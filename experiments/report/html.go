@@ -59,7 +59,8 @@ func (t *Table) columns() int { return len(t.Labels) + len(t.Values) }
 // words reports whether a column of values holds words.
 func (t *Table) words(column int) bool { return column < len(t.Values) && t.Values[column].Wrap }
 
-// open reports whether the i-th section is unfolded: all are, but below a card those alone that its verdict rests on, the first two.
+// open reports whether the i-th section is unfolded: all are, but below a card those alone that its verdict rests on,
+// the first two.
 func (d *Document) open(i int) bool { return d.Card == nil || i < 2 }
 
 // series is the name that the row has in figures, "" if its table is not of methods.
@@ -84,8 +85,8 @@ var (
 	hyphens = regexp.MustCompile(`(^|[ (])-(\.?\d)`)
 )
 
-// numbered is a text as a page writes numbers: counts of rows, and a whole number by itself, with separators of thousands, and minus
-// signs that are no hyphens.
+// numbered is a text as a page writes numbers: counts of rows, and a whole number by itself, with separators of
+// thousands, and minus signs that are no hyphens.
 func numbered(text string) string {
 	text = counts.ReplaceAllStringFunc(text, func(found string) string {
 		digits := found[:len(found)-len(strings.TrimLeft(found, "0123456789"))]
@@ -98,8 +99,8 @@ func numbered(text string) string {
 	return hyphens.ReplaceAllString(text, "$1−$2")
 }
 
-// Called is a command as the reader of a page can type it: the name of a program from outside, which alone has its parts, in place
-// of calibra's.
+// Called is a command as the reader of a page can type it: the name of a program from outside, which alone has its
+// parts, in place of calibra's.
 func Called(command string) string {
 	if program.Outside() {
 		return program.Called(command)

@@ -12,9 +12,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Inline draws the figure for an HTML page: an SVG for each plot (a wide page has several side by side), and
-// the legend in words. Each series is a group with its name in data-series; each of its points is an invisible disc with
-// its values as title.
+// Inline draws the figure for an HTML page: an SVG for each plot (a wide page has several side by side), and the legend
+// in words. Each series is a group with its name in data-series; each of its points is an invisible disc with its
+// values as title.
 func (f *Figure) Inline() ([]byte, error) {
 	if f.err != nil {
 		return nil, f.err

@@ -23,8 +23,8 @@ func isotonic(all []Shown) *Figure {
 	return newGrid(plots, 4, 7.5*vg.Centimeter, 8*vg.Centimeter, legend, points)
 }
 
-// square is the reliability of a method: the region of the curves of calibrated predictions, the isotonic curve, the wider the more rows
-// lie there, its band, and bins of equal weight.
+// square is the reliability of a method: the region of the curves of calibrated predictions, the isotonic curve, the
+// wider the more rows lie there, its band, and bins of equal weight.
 func (s Shown) square(title string, colour color.NRGBA, legend *keys) *chart {
 	p := newSquare(title, "accuracy")
 	s.addCalibrated(p, legend)

@@ -102,8 +102,8 @@ var texSigns = map[rune]string{
 // texPowers are digits and signs above the line, texIndices below it.
 const texPowers, texIndices = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "₀₁₂₃₄₅₆₇₈₉₊₋"
 
-// escapeTeX is text as LaTeX writes it. A letter that the one with 256 codes has not is a question mark there and itself in
-// those of Unicode.
+// escapeTeX is text as LaTeX writes it. A letter that the one with 256 codes has not is a question mark there and
+// itself in those of Unicode.
 func escapeTeX(s string) string {
 	var b strings.Builder
 	text := []rune(texEscapes.Replace(data.Line(s)))

@@ -61,7 +61,8 @@ func TestNoTextTouchesAnother(t *testing.T) {
 	}
 }
 
-// separate fails where texts of the figure lie over one another or beyond the page, on a screen or in a column of so many millimetres.
+// separate fails where texts of the figure lie over one another or beyond the page, on a screen or in a column of so
+// many millimetres.
 func separate(t *testing.T, name string, f *Figure, millimetres float64) {
 	t.Helper()
 	l := f.layout(vg.Length(millimetres/0.75) * vg.Millimeter)

@@ -12,8 +12,9 @@ import (
 // outlined is a canvas whose letters are filled outlines: they need no font, and every sign that the font has is drawn.
 type outlined struct{ vg.Canvas }
 
-// straight is a canvas that is told the shares of red, green and blue as they are: gonum/plot's PDF takes those that [color.Color] has,
-// which are less by the opacity, for the colour itself, so that bands would be grey. Those of a color.RGBA are its fields.
+// straight is a canvas that is told the shares of red, green and blue as they are: gonum/plot's PDF takes those that
+// [color.Color] has, which are less by the opacity, for the colour itself, so that bands would be grey. Those of a
+// color.RGBA are its fields.
 type straight struct{ vg.Canvas }
 
 func (s straight) SetColor(c color.Color) {

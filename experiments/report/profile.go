@@ -24,8 +24,8 @@ type ProfileLine struct {
 	Seeds []metrics.Profile
 }
 
-// Profiles draws the panels side by side, and as a floor what the paper's calibrator, or else the first method, would show if it
-// were perfectly calibrated. It is nil where nothing was measured.
+// Profiles draws the panels side by side, and as a floor what the paper's calibrator, or else the first method, would
+// show if it were perfectly calibrated. It is nil where nothing was measured.
 func Profiles(panels []ProfilePanel) *Figure {
 	var drawn []LinePanel
 	for _, panel := range panels {

@@ -24,7 +24,8 @@ func (t *Table) named() bool {
 	return slices.ContainsFunc(t.Blocks, func(b Block) bool { return b.Name != "" })
 }
 
-// Add adds a row to the block of that name, which begins with its first row. In a table without named blocks the name is "".
+// Add adds a row to the block of that name, which begins with its first row. In a table without named blocks the name
+// is "".
 func (t *Table) Add(block string, r Row) {
 	if n := len(t.Blocks); n == 0 || t.Blocks[n-1].Name != block {
 		t.Blocks = append(t.Blocks, Block{Name: block})
@@ -131,7 +132,8 @@ func (c Cell) known() (value, sd any) {
 	return c.Value, nil
 }
 
-// flat are the table's columns, first those of labels, and its rows. Where there are several blocks, their names are labels too.
+// flat are the table's columns, first those of labels, and its rows. Where there are several blocks, their names are
+// labels too.
 func (t *Table) flat() (heads []Head, labels int, rows [][]Cell) {
 	if len(t.Blocks) > 1 {
 		heads = []Head{{Text: "data"}}

@@ -38,8 +38,8 @@ func (s Screen) Write(w io.Writer, parts ...Part) (dropped []string) {
 	return dropped
 }
 
-// table prints a table. Where it is wider than the screen it loses columns, those of the highest drop first, and then the columns that
-// may be broken are. It returns the heads of those that are lost, but of those that hold nothing.
+// table prints a table. Where it is wider than the screen it loses columns, those of the highest drop first, and then
+// the columns that may be broken are. It returns the heads of those that are lost, but of those that hold nothing.
 func (s Screen) table(w io.Writer, t *Table) (dropped []string) {
 	heads, labels, rows := t.flat()
 	for _, row := range rows {

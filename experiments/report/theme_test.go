@@ -19,9 +19,9 @@ var visions = map[string][3][3]float64{
 	"tritanopia":   {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}},
 }
 
-// TestColoursStayApart: by CIEDE2000, on whose scale 1 is about what an eye just notices, neighbours in the order of colours differ by 12
-// and more whatever the eye, in the light and in the dark, and so do all pairs of the first seven, all colours of gaps on the map, all of answers,
-// and each from the page.
+// TestColoursStayApart: by CIEDE2000, on whose scale 1 is about what an eye just notices, neighbours in the order of
+// colours differ by 12 and more whatever the eye, in the light and in the dark, and so do all pairs of the first seven,
+// all colours of gaps on the map, all of answers, and each from the page.
 func TestColoursStayApart(t *testing.T) {
 	order, onMap, said := append([]color.NRGBA{ours}, others...), []color.NRGBA{}, []color.NRGBA{}
 	for _, g := range gaps {
@@ -60,8 +60,8 @@ func TestColoursStayApart(t *testing.T) {
 	}
 }
 
-// TestContrast: what carries information has a contrast of 3 and more to the page, in the light and in the dark (WCAG 2, 1.4.11), words
-// have 4.5, and no figure has a colour that stays as it is in the dark.
+// TestContrast: what carries information has a contrast of 3 and more to the page, in the light and in the dark (WCAG
+// 2, 1.4.11), words have 4.5, and no figure has a colour that stays as it is in the dark.
 func TestContrast(t *testing.T) {
 	marks := append([]color.NRGBA{grey, muted, ours}, others...)
 	for _, g := range gaps {

@@ -14,9 +14,9 @@ import (
 // Logarithmic axes hold log10 of their values: gonum/plot v0.17 places the label of
 // an axis of plot.LogScale off its middle.
 
-// logTicks names 1, 2, 5, 10, 20, … of a logarithmic axis, or else 1, 5, 10, 50, … or powers of ten, every second, and so on:
-// the first of these whose names do not touch. Where that leaves fewer than three, or two of an axis of more than a power of ten, even
-// steps are named.
+// logTicks names 1, 2, 5, 10, 20, … of a logarithmic axis, or else 1, 5, 10, 50, … or powers of ten, every second, and
+// so on: the first of these whose names do not touch. Where that leaves fewer than three, or two of an axis of more
+// than a power of ten, even steps are named.
 type logTicks func(ticks []plot.Tick, length float64) (apart bool)
 
 var _ plot.Ticker = logTicks(apart)
@@ -76,8 +76,8 @@ func apart(ticks []plot.Tick, length float64) bool {
 	})
 }
 
-// stacked reports whether no two names of ticks, in ascending order, touch on an axis upwards of that length, which has room for
-// twelve lines.
+// stacked reports whether no two names of ticks, in ascending order, touch on an axis upwards of that length, which has
+// room for twelve lines.
 func stacked(ticks []plot.Tick, length float64) bool {
 	return disjoint(ticks, func(string) float64 { return length / 12 })
 }

@@ -45,8 +45,8 @@ type Export struct {
 	Style
 }
 
-// Write writes the figures into the folder, all or none of them: NAME.svg, NAME.pdf, NAME.png, and their data as NAME.csv; for paper
-// their captions as NAME.tex too.
+// Write writes the figures into the folder, all or none of them: NAME.svg, NAME.pdf, NAME.png, and their data as
+// NAME.csv; for paper their captions as NAME.tex too.
 func (e Export) Write(all []*Drawing) error {
 	if e.Dir == "" {
 		return nil

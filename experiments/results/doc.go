@@ -32,7 +32,7 @@
 //
 // The other mark is calibra:lines, which shows a file of columns unchanged.
 //
-// Each page names the commands that make its files, and made.csv has them all. Copy new results over the old ones and run
-// go run ./experiments/results. With --check it fails if a page does not agree with its files, with --old if the program of a
-// file has changed since the file was made.
+// Each page names the commands that make its files, and made.csv has them all. Copy new results over the old ones and
+// run go run ./experiments/results. With --check it fails if a page does not agree with its files, with --old if the
+// program of a file has changed since the file was made.
 package main

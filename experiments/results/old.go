@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// made is the file that says of each result file by which command it was made. The commit that made it is the last one that
-// changed it.
+// made is the file that says of each result file by which command it was made. The commit that made it is the last one
+// that changed it.
 const made = "made.csv"
 
 // program is the package whose imports make the numbers of a command; a command without one is of a program outside.
 var program = regexp.MustCompile(`^calibra |\./experiments/[a-z]+`)
 
-// Old lists the result files whose program has changed since they were made: the files of Go, without tests, of the packages that
-// their command imports. It needs the repository's history.
+// Old lists the result files whose program has changed since they were made: the files of Go, without tests, of the
+// packages that their command imports. It needs the repository's history.
 func Old(root string) (old []string, err error) {
 	lines, err := readLines(filepath.Join(root, folder), made)
 	if err != nil {

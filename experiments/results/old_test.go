@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestOldFilesAreThoseOfAChangedProgram: a change of a package that the command imports makes its file old, one of a test, or of a
-// package that it does not import, does not.
+// TestOldFilesAreThoseOfAChangedProgram: a change of a package that the command imports makes its file old, one of a
+// test, or of a package that it does not import, does not.
 func TestOldFilesAreThoseOfAChangedProgram(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")

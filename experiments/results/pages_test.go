@@ -134,7 +134,8 @@ func TestNumbersOfTheText(t *testing.T) {
 	}
 }
 
-// TestEveryNumberOfAPageIsChecked: a wrong digit in the first, the middle and the last number of a page's text is found.
+// TestEveryNumberOfAPageIsChecked: a wrong digit in the first, the middle and the last number of a page's text is
+// found.
 func TestEveryNumberOfAPageIsChecked(t *testing.T) {
 	files, err := Generate(root)
 	if err != nil {

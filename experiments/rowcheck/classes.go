@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// ClassesDiffer reports whether the classes of two sets of labelled rows differ in their shares by more than chance at 1 %, by the
-// likelihood ratio test of homogeneity, 2 Σ n log(n/expected). Classes of fewer than five expected rows count together. Of rows without
-// logits nothing is said.
+// ClassesDiffer reports whether the classes of two sets of labelled rows differ in their shares by more than chance at
+// 1 %, by the likelihood ratio test of homogeneity, 2 Σ n log(n/expected). Classes of fewer than five expected rows
+// count together. Of rows without logits nothing is said.
 func ClassesDiffer(cal, test *data.Set) bool {
 	if cal.Logits == nil || test.Logits == nil || cal.Labels == nil || test.Labels == nil {
 		return false

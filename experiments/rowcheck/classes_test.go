@@ -10,7 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestClassesDiffer: rows of other shares are told from rows of the same, by their weights, and of rows without logits nothing is said.
+// TestClassesDiffer: rows of other shares are told from rows of the same, by their weights, and of rows without logits
+// nothing is said.
 func TestClassesDiffer(t *testing.T) {
 	draw := func(last, weight float64, rng *rand.Rand) *data.Set {
 		x := &data.Set{Logits: mat.NewDense(400, 3, nil), Labels: make([]int, 400), Weights: make([]float64, 400)}

@@ -24,11 +24,11 @@ func (c *Copies) String() string {
 	return fmt.Sprintf("%d of %d rows are copies; tests count %d rows", c.Rows, c.Of, c.Counted)
 }
 
-// CountCopies finds the copies among labelled rows; counts are the weights of the rows (N), where the first of equal rows
-// has the weight of all and its copies have 0. Both are nil if there are no copies.
+// CountCopies finds the copies among labelled rows; counts are the weights of the rows (N), where the first of equal
+// rows has the weight of all and its copies have 0. Both are nil if there are no copies.
 //
-// Equal rows need not be copies: votes, leaves and tables of categories have few values, which rows share by chance. A cell is
-// all rows of equal scores and features. Equal rows are copies in three cases:
+// Equal rows need not be copies: votes, leaves and tables of categories have few values, which rows share by chance. A
+// cell is all rows of equal scores and features. Equal rows are copies in three cases:
 //
 //   - All are there k, 2k, 3k … times. Each k of them are then one row.
 //   - Labels differ within far fewer cells than independent labels would. Whatever the reason is, such as a label that is a
@@ -136,8 +136,8 @@ func newRepeats(x *data.Set) *repeats {
 // chance is the probability below which what rows have in common is not chance.
 const chance = 1e-6
 
-// multiple is the largest k of which the sizes of all units are multiples; 1 where as many units have that by chance, each
-// with probability 1/k.
+// multiple is the largest k of which the sizes of all units are multiples; 1 where as many units have that by chance,
+// each with probability 1/k.
 func (r *repeats) multiple() int {
 	k := 0
 	for _, u := range r.units {
@@ -180,8 +180,8 @@ func (r *repeats) probabilities() func(c cell) []float64 {
 //
 //	E = Σ_cells 1 − Σ_c p_c^m ,
 //
-// m rows a cell. Where the top class is right more often than predicted, what is predicted of the others is lowered by the
-// ratio, so that E does not take underconfident predictions for copies.
+// m rows a cell. Where the top class is right more often than predicted, what is predicted of the others is lowered by
+// the ratio, so that E does not take underconfident predictions for copies.
 func (r *repeats) differing() (observed, expected float64) {
 	if r.of.Soft != nil { // which are not drawn
 		return 0, 0
@@ -222,7 +222,8 @@ func (r *repeats) differing() (observed, expected float64) {
 // enough are expected of something, by which its absence has a probability of e^−7 < .001.
 const enough = 7
 
-// byLabels reports whether labels differ in far fewer cells than they would by chance: in none though enough are expected, or in a tenth though that has a probability below 1e-6.
+// byLabels reports whether labels differ in far fewer cells than they would by chance: in none though enough are
+// expected, or in a tenth though that has a probability below 1e-6.
 func (r *repeats) byLabels() bool {
 	const few = .1
 	observed, expected := r.differing()
@@ -260,9 +261,9 @@ func (r *repeats) continuous() bool {
 	})
 }
 
-// stepped reports whether cells have one row or k rows, and nothing between: k ≥ 3 of at least ten, or k = 2 of so many that
-// chance would give seven cells three rows. Of cells with any chances, the expected numbers F_m of those with m rows, sums of
-// e^−λ λ^m/m!, obey (2 F_2)² ≤ F_1 · 6 F_3 (Cauchy and Schwarz).
+// stepped reports whether cells have one row or k rows, and nothing between: k ≥ 3 of at least ten, or k = 2 of so many
+// that chance would give seven cells three rows. Of cells with any chances, the expected numbers F_m of those with m
+// rows, sums of e^−λ λ^m/m!, obey (2 F_2)² ≤ F_1 · 6 F_3 (Cauchy and Schwarz).
 func (r *repeats) stepped() bool {
 	const least = 10
 	times := map[int]int{}

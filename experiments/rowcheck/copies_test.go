@@ -102,8 +102,8 @@ var copying = map[string]func(rng *rand.Rand, n int) []int{
 	},
 }
 
-// TestCopiesFound: copies of rows are found in at least 99 % of draws, with features and without, whatever their error. Of
-// scores of few values only those that all rows have can be told from chance.
+// TestCopiesFound: copies of rows are found in at least 99 % of draws, with features and without, whatever their error.
+// Of scores of few values only those that all rows have can be told from chance.
 func TestCopiesFound(t *testing.T) {
 	const draws, n = 100, 150
 	for how, copies := range copying {
@@ -161,7 +161,8 @@ func TestCopiesOfFunctions(t *testing.T) {
 	}
 }
 
-// TestCopiesCount: a row has the weight of its copies; labels, soft labels and groups tell rows apart, and rows of weight 0 are none.
+// TestCopiesCount: a row has the weight of its copies; labels, soft labels and groups tell rows apart, and rows of
+// weight 0 are none.
 func TestCopiesCount(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	x := calibrated(rng, 100, continuousScores(1), nil).Rows(slices.Repeat(data.UpTo(100), 3))

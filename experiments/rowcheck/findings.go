@@ -19,8 +19,9 @@ type Findings struct {
 	Copies     *Copies       `json:"copies,omitempty"` // among the rows that are tested
 }
 
-// Doubts are the findings by which the rows are of other classes, other rows or seen in training, or most test rows are calibration rows,
-// so that nothing they show is to be used; "" of what is not found. Features matter to methods that read them.
+// Doubts are the findings by which the rows are of other classes, other rows or seen in training, or most test rows are
+// calibration rows, so that nothing they show is to be used; "" of what is not found. Features matter to methods that
+// read them.
 func (f *Findings) Doubts(features bool) []string {
 	doubts := []string{f.Labels, f.TestLabels}
 	if features {

@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// OtherFeatures describes features of the calibration rows or of the test rows that seem to belong to other rows than the
-// logits: the logits do not depend on the features, although they do in the other part, or although so many rows would show
-// even a weak dependence. It is "" if there are none.
+// OtherFeatures describes features of the calibration rows or of the test rows that seem to belong to other rows than
+// the logits: the logits do not depend on the features, although they do in the other part, or although so many rows
+// would show even a weak dependence. It is "" if there are none.
 func OtherFeatures(cal, test *data.Set) string {
 	c, t := dependenceOf(cal), dependenceOf(test)
 	const looks = "the features of the %s look like those of other rows: the logits do not depend on them (distance correlation %.2f, p = %.2g), and in the %s they do (%.2f); hand over the features of each row, in the order of the rows"
@@ -60,7 +60,8 @@ func (d dependence) lacks(other dependence) bool {
 // probabilities count at least: the distance of rows is not that of their masked classes.
 const dependentRows, leastProbability = 500, 1e-3
 
-// dependenceOf is that of a set's rows, spread evenly over them where they are too many; nothing of a set that lacks either.
+// dependenceOf is that of a set's rows, spread evenly over them where they are too many; nothing of a set that lacks
+// either.
 func dependenceOf(x *data.Set) dependence {
 	if x == nil || x.Features == nil || x.Logits == nil || x.Len() < 4 {
 		return dependence{}

@@ -13,8 +13,8 @@ import (
 )
 
 // OtherLabels describes labels that seem to number the classes in another order than the columns of the logits, or to
-// belong to other rows; it is "" if they seem to do neither. rows is the name of the rows in the sentence, such as "test
-// rows". Rows of weight 0 are left out.
+// belong to other rows; it is "" if they seem to do neither. rows is the name of the rows in the sentence, such as
+// "test rows". Rows of weight 0 are left out.
 func OtherLabels(rows string, x *data.Set) string {
 	text, _ := otherLabels(rows, x)
 	return text
@@ -43,8 +43,8 @@ func otherLabels(rows string, x *data.Set) (text string, order bool) {
 const (
 	// unrelated is above which p two things are not told to go together.
 	unrelated = .01
-	// tempered is the inverse temperature at which a classifier's claim is held against it: one whose logits are too large
-	// by less than four times claims more than it can hold, and is right to be calibrated.
+	// tempered is the inverse temperature at which a classifier's claim is held against it: one whose logits are too
+	// large by less than four times claims more than it can hold, and is right to be calibrated.
 	tempered = 1. / 4
 )
 
@@ -110,8 +110,8 @@ func foreign(rows string, scores *mat.Dense, labels []int) string {
 }
 
 const (
-	// comparedRows are as many as are looked at, and foreignFloor is what their probabilities count at least: the ratio is
-	// not that of a few rows.
+	// comparedRows are as many as are looked at, and foreignFloor is what their probabilities count at least: the ratio
+	// is not that of a few rows.
 	comparedRows, foreignFloor = 10_000, 1e-12
 	// biasSteps and biasTolerance end the search for b: what is left of a row is no matter beside log alarm.
 	biasSteps, biasTolerance = 100, .01

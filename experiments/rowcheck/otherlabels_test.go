@@ -13,7 +13,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// overconfident are n rows whose labels are drawn from softmax(s + log prior), s normal, and whose logits are those times sharp.
+// overconfident are n rows whose labels are drawn from softmax(s + log prior), s normal, and whose logits are those
+// times sharp.
 func overconfident(n int, sharp float64, prior []float64, rng *rand.Rand) *data.Set {
 	x := &data.Set{Logits: mat.NewDense(n, len(prior), nil), Labels: make([]int, n)}
 	for i := range n {
@@ -34,8 +35,8 @@ func equal(classes int) []float64 {
 	return prior
 }
 
-// Labels of other rows are told where the rows are enough to tell, and labels of the same rows never are: of few rows, of
-// few or many classes, of a rare class, of a classifier that is forty times too sure or not at all.
+// Labels of other rows are told where the rows are enough to tell, and labels of the same rows never are: of few rows,
+// of few or many classes, of a rare class, of a classifier that is forty times too sure or not at all.
 func TestOtherLabels(t *testing.T) {
 	for _, problem := range []struct {
 		name  string
@@ -69,7 +70,8 @@ func TestOtherLabels(t *testing.T) {
 	}
 }
 
-// Labels in another order than the columns are told as such, and so is nothing of a classifier that always says the same.
+// Labels in another order than the columns are told as such, and so is nothing of a classifier that always says the
+// same.
 func TestLabelsInAnotherOrder(t *testing.T) {
 	x := overconfident(200, 2.5, equal(5), rand.New(rand.NewPCG(1, 2)))
 	for i, y := range x.Labels {

@@ -25,8 +25,8 @@ func (r *RepeatedRows) String() string {
 const repeatedShare = 0.1
 
 // Repeated counts the test rows whose features and logits equal those of a calibration row to the last digit. It is nil
-// if they are few, or no more than chance allows: outputs of few values, such as votes, coincide. In this case it counts
-// in the same way the rows whose labels are equal too.
+// if they are few, or no more than chance allows: outputs of few values, such as votes, coincide. In this case it
+// counts in the same way the rows whose labels are equal too.
 func Repeated(cal, test *data.Set) *RepeatedRows {
 	if cal == nil || test == nil || test.Len() == 0 || test.Features == nil && test.Logits == nil {
 		return nil
@@ -48,8 +48,8 @@ func Repeated(cal, test *data.Set) *RepeatedRows {
 	return &r
 }
 
-// repeatedBy counts the test rows that are calibration rows by the bytes that tell rows apart; many reports whether they
-// are a share worth telling, and more than chance allows.
+// repeatedBy counts the test rows that are calibration rows by the bytes that tell rows apart; many reports whether
+// they are a share worth telling, and more than chance allows.
 func repeatedBy(appendRow func(x *data.Set, to []byte, row int) []byte, cal, test *data.Set) (r RepeatedRows, many bool) {
 	n := cal.Len()
 	values := map[int]int{} // by how many rows have them
@@ -73,8 +73,8 @@ func repeatedBy(appendRow func(x *data.Set, to []byte, row int) []byte, cal, tes
 }
 
 // coincidences are mean and variance of how many of m rows have the value of one of n others, where n + m = N rows are
-// divided at random and k_t values are had by t rows each. A value is in no coincidence if all its rows are among the m,
-// with probability π_t = C(m, t) / C(N, t), and two values are not with π_{s+t}:
+// divided at random and k_t values are had by t rows each. A value is in no coincidence if all its rows are among the
+// m, with probability π_t = C(m, t) / C(N, t), and two values are not with π_{s+t}:
 //
 //	m − Σ_t k_t t π_t ,   Σ_t k_t t² (π_t − π_2t) + Σ_s Σ_t k_s k_t s t (π_{s+t} − π_s π_t)
 func coincidences(values map[int]int, n, m int) (mean, variance float64) {

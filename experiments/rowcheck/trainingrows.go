@@ -34,12 +34,12 @@ func (t *SeenRows) String() string {
 // is certain. Rows that are only easier are told apart at the level easierP.
 const trainingP, trainingBetter, trainingAccuracy, easierP = 1e-6, .6, .05, .05
 
-// TrainingRows compares the classifier's own predictions, their losses by Mann and Whitney's
-// statistic, which is the area under the curve of the shares of both that lie above a loss, and how many
-// are right; nil where nothing speaks for training rows, or nothing can be said. A row counts by its
-// weight, one of several classes by the share of each. Each class counts among the calibration rows as much as among
-// the test rows. Rows that are only easier are no rows of the training: where the classifier is as sure of a test row, it
-// is right as often. Rows whose features lie as those of the test rows, by their comparison, cannot be easier.
+// TrainingRows compares the classifier's own predictions, their losses by Mann and Whitney's statistic, which is the
+// area under the curve of the shares of both that lie above a loss, and how many are right; nil where nothing speaks
+// for training rows, or nothing can be said. A row counts by its weight, one of several classes by the share of each.
+// Each class counts among the calibration rows as much as among the test rows. Rows that are only easier are no rows of
+// the training: where the classifier is as sure of a test row, it is right as often. Rows whose features lie as those
+// of the test rows, by their comparison, cannot be easier.
 func TrainingRows(cal, test *data.Set, beside layers.Comparison) *SeenRows {
 	if cal.Logits == nil || test.Logits == nil || cal.Labels == nil || test.Labels == nil {
 		return nil
@@ -88,7 +88,8 @@ type predicted struct {
 	rows            []sureRow
 }
 
-// sureRow is what the classifier says of a row: how sure it is, how the row counts, and for how much of that it is right.
+// sureRow is what the classifier says of a row: how sure it is, how the row counts, and for how much of that it is
+// right.
 type sureRow struct{ confidence, weight, right float64 }
 
 // predictedOf takes the weight of each class times scale, or as it is where that is nil.
@@ -127,8 +128,8 @@ func countOf(rows []sureRow) counted {
 	return counted{min(right/total, 1), total * total / squares}
 }
 
-// asSure is by how many standard deviations the classifier is right more often on the first rows than on others of which it is
-// as sure, by Cochran's test over ten strata of its confidence.
+// asSure is by how many standard deviations the classifier is right more often on the first rows than on others of
+// which it is as sure, by Cochran's test over ten strata of its confidence.
 //
 // W. G. Cochran. Some methods for strengthening the common χ² tests. Biometrics, 10(4):417–451, 1954.
 func asSure(first, other []sureRow) float64 {

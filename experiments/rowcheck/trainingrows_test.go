@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/gonum/stat/sampleuv"
 )
 
-// predicted are n rows of three classes: the logits are spread times standard normal numbers, the labels drawn from them and kept
-// by the chances keep, and the logit of the label is then larger by the margin.
+// predicted are n rows of three classes: the logits are spread times standard normal numbers, the labels drawn from
+// them and kept by the chances keep, and the logit of the label is then larger by the margin.
 func predicted(n int, spread, margin float64, keep []float64, rng *rand.Rand) *data.Set {
 	x := &data.Set{Logits: mat.NewDense(n, 3, nil), Labels: make([]int, n)}
 	for i := 0; i < n; {
@@ -32,9 +32,9 @@ func predicted(n int, spread, margin float64, keep []float64, rng *rand.Rand) *d
 	return x
 }
 
-// Rows that the classifier knows better are told; where labels are shares of classes, or rows have weights, it is
-// the same rows that are told and the same that are not. Classes that are more frequent, and rows that are harder and of which the
-// classifier is less sure, are no reason.
+// Rows that the classifier knows better are told; where labels are shares of classes, or rows have weights, it is the
+// same rows that are told and the same that are not. Classes that are more frequent, and rows that are harder and of
+// which the classifier is less sure, are no reason.
 func TestTrainingRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	all := []float64{1, 1, 1}

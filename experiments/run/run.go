@@ -228,9 +228,9 @@ type Outcome struct {
 	Shared      *mat.Dense     // N×P, test rows in the embedding shared by all methods; nil without features
 	Own         *mat.Dense     // N×P, in the method's own space; nil if that is the shared embedding
 	Truth       *metrics.Truth // nil unless the true posterior is known
-	// Metrics are measured in Shared and OwnMetrics, whose local ones alone differ, in Own; nil without it, and both nil
-	// where the test rows have no labels. Intervals, noise floors and strata are in them as far as the Spec's Judging
-	// requests them.
+	// Metrics are measured in Shared and OwnMetrics, whose local ones alone differ, in Own; nil without it, and both
+	// nil where the test rows have no labels. Intervals, noise floors and strata are in them as far as the Spec's
+	// Judging requests them.
 	Metrics, OwnMetrics *metrics.Report
 }
 

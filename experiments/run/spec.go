@@ -54,8 +54,8 @@ type Judging struct {
 	// Anchors is at how many of the test rows the local metrics are measured, where there are
 	// more; 0 means at all.
 	Anchors int `json:"anchors,omitempty"`
-	// HeldOut also measures the NLL on a fifth of the calibration rows, after a fit to the others, so that settings can be
-	// chosen without the test rows.
+	// HeldOut also measures the NLL on a fifth of the calibration rows, after a fit to the others, so that settings can
+	// be chosen without the test rows.
 	HeldOut bool `json:"held_out,omitempty"`
 	// Folds is into how many folds one labelled set is divided, each row to be predicted by a fit to the others; 0: the
 	// rows are divided already.

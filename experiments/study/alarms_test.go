@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// madeRows are rows of which the truth is known: the true scores s of three classes are normal, labels are drawn from softmax(s),
-// and the classifier says s times a number.
+// madeRows are rows of which the truth is known: the true scores s of three classes are normal, labels are drawn from
+// softmax(s), and the classifier says s times a number.
 type madeRows struct {
 	name  string
 	times float64
@@ -100,8 +100,8 @@ func (x *population) says(times float64, class int, more float64) *mat.Dense {
 	return out
 }
 
-// asBad are four predictions for all rows, each wrong in its own way and with the true NLL of the classifier that says the scores times
-// a number: too cautious, or right but for one class that is too likely.
+// asBad are four predictions for all rows, each wrong in its own way and with the true NLL of the classifier that says
+// the scores times a number: too cautious, or right but for one class that is too likely.
 func (x *population) asBad(times float64) (all []*mat.Dense) {
 	want := x.risk(x.says(times, 0, 0))
 	for k := range 4 {
@@ -152,7 +152,8 @@ func (s *said) add(v *verdict.Verdict, gains map[string]float64, before, after [
 	}
 }
 
-// draw asks for the verdicts on draw k of the rows, bad being the predictions of methods that are not fitted: of one method, of four, and of corrections by cross-fits, as evaluate has them.
+// draw asks for the verdicts on draw k of the rows, bad being the predictions of methods that are not fitted: of one
+// method, of four, and of corrections by cross-fits, as evaluate has them.
 func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one, four, corrections *said) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(53, uint64(k)))
@@ -201,9 +202,10 @@ func (d madeRows) draw(t *testing.T, x *population, bad []*mat.Dense, k int, one
 	corrections.add(v, map[string]float64{verdict.Corrections[1]: d.times - 1}, losses(0), floats.SubTo(make([]float64, testRows), losses(0), recovered.GlobalNLL))
 }
 
-// TestFalseAlarms draws predictions whose errors are known. No method is said to help, or to harm, that does not, in more than the 5 %
-// of draws that Holm allows, and what one method gains is found as often as the paired t test finds it. CALIBRA_CHECK=all draws 400
-// times, which the guide tells by results/verdict-alarms.csv (CALIBRA_UPDATE=1 writes it).
+// TestFalseAlarms draws predictions whose errors are known. No method is said to help, or to harm, that does not, in
+// more than the 5 % of draws that Holm allows, and what one method gains is found as often as the paired t test finds
+// it. CALIBRA_CHECK=all draws 400 times, which the guide tells by results/verdict-alarms.csv (CALIBRA_UPDATE=1 writes
+// it).
 func TestFalseAlarms(t *testing.T) {
 	draws := 12
 	if whole() {

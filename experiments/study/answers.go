@@ -42,8 +42,8 @@ var usageOf = answered(func(_ *subject, r *row) string {
 		said["fewest"], said["most"], said["dead"], r.spec.Codewords(), said["effective"])
 })
 
-// smallestCodes answers with how few slots and codewords the NLL is not significantly above the lowest: with the fewest numbers
-// w·|C| of them.
+// smallestCodes answers with how few slots and codewords the NLL is not significantly above the lowest: with the fewest
+// numbers w·|C| of them.
 func smallestCodes(f *Findings) (all []report.Statement) {
 	nll := sharedMetric(metrics.NLL)
 	for _, s := range f.subjects() {

@@ -73,8 +73,8 @@ type Skipped struct {
 	Data, Why string
 }
 
-// Cells lists the study's grid on the origins: origin by origin, seed by seed, so that what cells share is made once. Origins that tables
-// would name alike are a *data.InputError.
+// Cells lists the study's grid on the origins: origin by origin, seed by seed, so that what cells share is made once.
+// Origins that tables would name alike are a *data.InputError.
 func (s *Study) Cells(ctx context.Context, origins []*source.Origin, set Settings) (cells []Cell, skipped []Skipped, err error) {
 	code := program.NewCode(set.Catalog.Sources())
 	for i, o := range origins {

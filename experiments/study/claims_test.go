@@ -22,8 +22,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// calibrated are rows of which the classifier is right about its chances: labels are drawn from what it says. The score of
-// class k is s normal, with a margin for one class of each row; of two classes the second has a log-odds of prior + s normal.
+// calibrated are rows of which the classifier is right about its chances: labels are drawn from what it says. The score
+// of class k is s normal, with a margin for one class of each row; of two classes the second has a log-odds of prior +
+// s normal.
 type calibrated struct {
 	classes       int
 	sd, margin    float64
@@ -255,8 +256,9 @@ func allCalibrated() (all []calibrated) {
 		calibrated{classes: 3, sd: 1.5, rows: 300, overconfident: 1.2}, calibrated{classes: 3, sd: 1, margin: 4, rows: 300, overconfident: 1.5})
 }
 
-// TestClaims draws rows of which no claim is true, and counts claims. No share is above 5 % and two standard errors, of 400 draws
-// (CALIBRA_CHECK=all; CALIBRA_UPDATE=1 writes results/claims.csv). In two overconfident settings the claims are true.
+// TestClaims draws rows of which no claim is true, and counts claims. No share is above 5 % and two standard errors, of
+// 400 draws (CALIBRA_CHECK=all; CALIBRA_UPDATE=1 writes results/claims.csv). In two overconfident settings the claims
+// are true.
 func TestClaims(t *testing.T) {
 	draws, diagnosed := 5, 1
 	if whole() {

@@ -18,7 +18,8 @@ import (
 )
 
 // codeOf is the digest of the code that computes a cell: of this package and all that it imports, and of the packages
-// from outside that have a part in it, with what their parts hold. "" where that is not known, as where a card computes.
+// from outside that have a part in it, with what their parts hold. "" where that is not known, as where a card
+// computes.
 func codeOf(spec run.Spec, features int, code *program.Code) string {
 	if spec.Executor != nil {
 		return ""
@@ -102,7 +103,8 @@ func (c *contents) add(v reflect.Value) {
 // argumentPackage finds the packages of type arguments in the name of a type: Pair[example.org/mine.Rank,…].
 var argumentPackage = regexp.MustCompile(`([^\[\],*]+)\.\w+`)
 
-// withoutVariables are names of functions that hold none: F, T.M, (*T).M, and a literal in a declaration of the package.
+// withoutVariables are names of functions that hold none: F, T.M, (*T).M, and a literal in a declaration of the
+// package.
 var (
 	withoutVariables = regexp.MustCompile(`^(init\.func\d+|\w+|\w+\.\w+|\(\*\w+\)\.\w+)$`)
 	literal          = regexp.MustCompile(`^\w+\.func\d+$`)

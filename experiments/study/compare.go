@@ -123,8 +123,9 @@ func (f *Findings) Lines() (lines []Line) {
 // marksNote is of the marks.
 const marksNote = "best of a column in bold, second underlined. † worse than the best of its column by more than chance (in pairs on the test rows, Holm-corrected, 5 %)."
 
-// improvements are what a method takes off the NLL and the Brier score of the classifier on the same test rows, the post-hoc improvement
-// (PHI) by which CalArena ranks methods (Berta et al. 2026): S(classifier) − S(method). There are none without the classifier.
+// improvements are what a method takes off the NLL and the Brier score of the classifier on the same test rows, the
+// post-hoc improvement (PHI) by which CalArena ranks methods (Berta et al. 2026): S(classifier) − S(method). There are
+// none without the classifier.
 func (f *Findings) improvements() (all []quantity) {
 	classifier := map[string]*Result{} // by its test rows
 	for _, r := range f.Results {

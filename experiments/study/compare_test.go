@@ -42,7 +42,8 @@ func compared(t *testing.T, results ...*Result) []Line {
 	return f.Lines()
 }
 
-// TestImprovements: a method's is the classifier's score on the same test rows less its own, and without the classifier there are none.
+// TestImprovements: a method's is the classifier's score on the same test rows less its own, and without the classifier
+// there are none.
 func TestImprovements(t *testing.T) {
 	result := func(method, rows string, nll, brier float64) *Result {
 		r := fitted(method, 1, []float32{1}, nan)

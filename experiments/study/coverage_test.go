@@ -18,8 +18,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// law is rows of which the truth is known: true scores s of three classes are normal, labels are drawn from softmax(s + offset of class
-// 2), and the classifier says s times a number, with that offset. Their embedding is the first two scores.
+// law is rows of which the truth is known: true scores s of three classes are normal, labels are drawn from softmax(s +
+// offset of class 2), and the classifier says s times a number, with that offset. Their embedding is the first two
+// scores.
 type law struct {
 	name   string
 	spread float64 // standard deviation of s
@@ -115,9 +116,9 @@ func (h *covering) share() float64 { return h.covered / h.of }
 // se is the standard error of the share.
 func (h *covering) se() float64 { return math.Sqrt(max(0, h.squares/h.of-h.share()*h.share()) / h.of) }
 
-// metricsOf adds the intervals of evaluate for draws of a law. The truth of accuracy, NLL and Brier score is that of the law. That of errors
-// and of parts of scores, which few rows raise, is of two kinds: the mean of the same statistic over draws of as many rows, and the
-// value of many rows, which is 0 of an error of calibrated predictions.
+// metricsOf adds the intervals of evaluate for draws of a law. The truth of accuracy, NLL and Brier score is that of
+// the law. That of errors and of parts of scores, which few rows raise, is of two kinds: the mean of the same statistic
+// over draws of as many rows, and the value of many rows, which is 0 of an error of calibrated predictions.
 func (c *coverage) metricsOf(t *testing.T, l law, rows, draws int) {
 	t.Helper()
 	settings := metrics.Settings{SmallBin: metrics.NoSmallBin}
@@ -169,8 +170,8 @@ var partNames = []string{
 	"Brier: miscalibration", "Brier: discrimination", "Brier: uncertainty",
 }
 
-// posteriors adds the 90 % intervals of vector scaling's posteriors, fitted to draws of a law, at 200 other rows; of classes
-// that are trusted and of the others each.
+// posteriors adds the 90 % intervals of vector scaling's posteriors, fitted to draws of a law, at 200 other rows; of
+// classes that are trusted and of the others each.
 func (c *coverage) posteriors(t *testing.T, l law, rows, draws int) {
 	t.Helper()
 	for k := range draws {
@@ -202,8 +203,8 @@ func (c *coverage) posteriors(t *testing.T, l law, rows, draws int) {
 	}
 }
 
-// crossFitted adds the intervals of the difference in NLL that temperature scaling makes, by fits to five folds of draws of a law. The
-// truth is the mean over the folds' fits of their difference for 4,000 rows.
+// crossFitted adds the intervals of the difference in NLL that temperature scaling makes, by fits to five folds of
+// draws of a law. The truth is the mean over the folds' fits of their difference for 4,000 rows.
 func (c *coverage) crossFitted(t *testing.T, l law, rows, draws int) {
 	t.Helper()
 	const folds = 5
@@ -244,9 +245,10 @@ func (c *coverage) crossFitted(t *testing.T, l law, rows, draws int) {
 	}
 }
 
-// TestCoverage counts in how many draws the intervals that commands print hold the truth. None that is trusted holds it in less than .85
-// of them by more than chance, four standard errors, but those of maxima, whose bootstrap is not consistent. CALIBRA_CHECK=all draws 400 times, of up to 3,000 rows; with CALIBRA_UPDATE=1 it
-// writes results/coverage.csv.
+// TestCoverage counts in how many draws the intervals that commands print hold the truth. None that is trusted holds it
+// in less than .85 of them by more than chance, four standard errors, but those of maxima, whose bootstrap is not
+// consistent. CALIBRA_CHECK=all draws 400 times, of up to 3,000 rows; with CALIBRA_UPDATE=1 it writes
+// results/coverage.csv.
 func TestCoverage(t *testing.T) {
 	draws, sizes := 6, []int{30}
 	if whole() {
@@ -286,8 +288,8 @@ func TestCoverage(t *testing.T) {
 // whole reports whether a study is drawn as often as its table in results says.
 func whole() bool { return os.Getenv("CALIBRA_CHECK") == "all" }
 
-// keep compares a table with its file in results: with CALIBRA_CHECK=all, and with CALIBRA_UPDATE=1 besides it writes the file. Of fewer
-// draws it is logged.
+// keep compares a table with its file in results: with CALIBRA_CHECK=all, and with CALIBRA_UPDATE=1 besides it writes
+// the file. Of fewer draws it is logged.
 func keep(t *testing.T, path string, table []byte) {
 	t.Helper()
 	switch {

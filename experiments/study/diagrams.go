@@ -68,8 +68,8 @@ func (f *Findings) seen(s *subject, after *row) (shown []report.Shown, names rep
 	return shown, names
 }
 
-// card is that of the verdict of a comparison, with what it chooses or else the method of least NLL; nil where it is not known how that
-// looks.
+// card is that of the verdict of a comparison, with what it chooses or else the method of least NLL; nil where it is
+// not known how that looks.
 func (f *Findings) card() *report.Drawing {
 	verdicts := f.Verdicts()
 	if verdicts == nil {

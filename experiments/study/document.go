@@ -59,9 +59,8 @@ func (s *Study) numbers() []string {
 	return data.Each(s.files(), func(f File) string { return f.Name })
 }
 
-// Write puts the study's report into dir: report.html, tables.md, tables.tex,
-// figures/, unless these go elsewhere, and its files of numbers, all or none of them. If ctx is cancelled, the error wraps ctx.Err() and nothing was
-// written.
+// Write puts the study's report into dir: report.html, tables.md, tables.tex, figures/, unless these go elsewhere, and
+// its files of numbers, all or none of them. If ctx is cancelled, the error wraps ctx.Err() and nothing was written.
 func (f *Findings) Write(ctx context.Context, dir string, figures report.Export) (*report.Document, error) {
 	d, err := f.Document(ctx)
 	if cancelled := ctx.Err(); cancelled != nil {

@@ -116,7 +116,8 @@ func readFinished(ctx context.Context, dir string) (f *Finished, err error) {
 	return f, err
 }
 
-// epochsOf is how many epochs or iterations the stages in a curves.csv took, "divide 12, calibrate 30"; "–" where there is none.
+// epochsOf is how many epochs or iterations the stages in a curves.csv took, "divide 12, calibrate 30"; "–" where there
+// is none.
 func epochsOf(path string) (string, error) {
 	text, err := data.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,8 +11,8 @@ import (
 
 // The studies whose views are those of others too.
 
-// mainStudy compares all methods: the tables "Results …", "Weather" and, with the methods vq-dc and vq-nc, of the ablation,
-// and the figures of Q1 and Q3.
+// mainStudy compares all methods: the tables "Results …", "Weather" and, with the methods vq-dc and vq-nc, of the
+// ablation, and the figures of Q1 and Q3.
 var mainStudy = Study{
 	Name: "main", Line: "all methods, locally and globally (figures Q1 and Q3, tables of results)",
 	Paper: []string{"main", "convnext", "vit", "weather", "ablation"},

@@ -29,7 +29,8 @@ var optimizersStudy = Study{
 // budget is that of every rule of steps.
 const budget = " optim.epochs=200 optim.patience=200 optim.schedule=cosine"
 
-// optimizerGrid is each method by L-BFGS to 1e-10, by its own way, by every rule of steps with one budget, and as published.
+// optimizerGrid is each method by L-BFGS to 1e-10, by its own way, by every rule of steps with one budget, and as
+// published.
 func optimizerGrid() (specs []run.Spec) {
 	steps := []string{"adam optim.rate=1e-2", "nadam optim.rate=1e-2", "lion optim.rate=1e-2", "sgd optim.momentum=0.9 optim.rate=1e-1"}
 	for _, m := range []string{"ts", "vector", "sm", "sv", "dc", "beta", "ps", "local-ts"} {
@@ -53,8 +54,8 @@ func optimizerGrid() (specs []run.Spec) {
 	return specs
 }
 
-// withRules is the grid with the rules from outside, each after the others of a method; one of steps has the rate of the
-// others where it has a rate.
+// withRules is the grid with the rules from outside, each after the others of a method; one of steps has the rate of
+// the others where it has a rate.
 func withRules(grid []run.Spec, c *method.Catalog) (specs []run.Spec) {
 	for i, spec := range grid {
 		specs = append(specs, spec)
@@ -133,8 +134,8 @@ func (f *Findings) aboveOptimum() (loss, nll quantity) {
 	return above("above the optimum", lossReached), above("test NLL lost", sharedMetric(metrics.NLL))
 }
 
-// reachedWithin is how close in nats a loss must come to the optimum to have reached it: a thousandth of the least difference
-// in NLL that tables print.
+// reachedWithin is how close in nats a loss must come to the optimum to have reached it: a thousandth of the least
+// difference in NLL that tables print.
 const reachedWithin = 1e-6
 
 // optimizersTable shows what each optimizer reached.

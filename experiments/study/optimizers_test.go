@@ -12,8 +12,8 @@ import (
 	"calibra/optim"
 )
 
-// TestOptimizersFromOutside: a rule of another module is a row of each method, with the budget of the others, as is a method
-// over all rows.
+// TestOptimizersFromOutside: a rule of another module is a row of each method, with the budget of the others, as is a
+// method over all rows.
 func TestOptimizersFromOutside(t *testing.T) {
 	set := Settings{Seeds: []uint64{1}, Split: data.PaperTables, Methods: []string{"ts", "vector"}, Catalog: method.NewCatalog(
 		method.Rule{Name: "still", New: func(*method.RuleSettings) optim.Rule { return optim.SGD{Rate: 1e-3} }},
@@ -58,8 +58,8 @@ func TestOptimizersFromOutside(t *testing.T) {
 	}
 }
 
-// TestOptimizersKnowTheOptimum: Newton's method and bisection end where L-BFGS does, no rule of steps ends below it, and the
-// published optimizer of temperatures is said to stop short.
+// TestOptimizersKnowTheOptimum: Newton's method and bisection end where L-BFGS does, no rule of steps ends below it,
+// and the published optimizer of temperatures is said to stop short.
 func TestOptimizersKnowTheOptimum(t *testing.T) {
 	set := Settings{Seeds: []uint64{1}, Split: data.PaperTables, Methods: []string{"ts", "sm", "ts-published"}}
 	o, err := source.Registry(nil).Open("digits", source.Settings{})

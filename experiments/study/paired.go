@@ -57,7 +57,8 @@ func (r *Result) losses(key string) []float32 {
 	return r.Others[key].Losses
 }
 
-// tested is the metric as it is tested in pairs: as an error of which no more is known where it is neither NLL nor accuracy.
+// tested is the metric as it is tested in pairs: as an error of which no more is known where it is neither NLL nor
+// accuracy.
 func (q quantity) tested() metrics.Metric {
 	switch q.key {
 	case metrics.NLL.String():

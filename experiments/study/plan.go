@@ -14,8 +14,8 @@ import (
 	"calibra/graph/work"
 )
 
-// Task is a cell of a plan, with what the store has of it. Its JSON is a line of calibra study --list. As an error it says
-// why there is no result.
+// Task is a cell of a plan, with what the store has of it. Its JSON is a line of calibra study --list. As an error it
+// says why there is no result.
 type Task struct {
 	ID      string  `json:"id"`
 	Method  string  `json:"method"`
@@ -72,7 +72,8 @@ func (p *Plan) Computed() int {
 	return len(p.those(func(t *Task) bool { return t.result != nil }))
 }
 
-// todo are the cells that the store lacks, in the order in which they begin; of those of one problem the first waits for its network.
+// todo are the cells that the store lacks, in the order in which they begin; of those of one problem the first waits
+// for its network.
 func (p *Plan) todo() []*Task {
 	all := p.those(func(t *Task) bool { return t.result == nil && t.Err == nil })
 	order(all)
@@ -95,9 +96,9 @@ func (p *Plan) Seconds() (all float64) {
 	return all
 }
 
-// Run computes the cells that the store lacks, jobs at a time (0 means one a core). A cell
-// that fails, or whose file is damaged, does not stop the others. Other processes may compute cells of the same store meanwhile; their results
-// are taken from there.
+// Run computes the cells that the store lacks, jobs at a time (0 means one a core). A cell that fails, or whose file is
+// damaged, does not stop the others. Other processes may compute cells of the same store meanwhile; their results are
+// taken from there.
 //
 // If ctx is cancelled, the cells that ended stay in the store and the error wraps
 // ctx.Err(). If all cells failed, an empty directory is removed.

@@ -62,7 +62,8 @@ type Result struct {
 	// was not kept, or rows have weights or soft labels: they have Wrong.
 	Misses []int     `json:"misses"`
 	Wrong  []float32 `json:"wrong,omitempty"`
-	// Calibration are the losses whose mean is the squared calibration error of the top class; nil where they were not kept.
+	// Calibration are the losses whose mean is the squared calibration error of the top class; nil where they were not
+	// kept.
 	Calibration []float32       `json:"calibration_losses,omitempty"`
 	Effective   float64         `json:"effective_rows,omitempty"` // of the test rows
 	Events      *metrics.Events `json:"events,omitempty"`
@@ -97,8 +98,8 @@ type Stage struct {
 	Best    int     `json:"best"`
 	Seconds float64 `json:"seconds"`
 	Short   string  `json:"short,omitempty"` // the reason if it stopped before it was done
-	// Loss and Gradient are the training loss of the weights that are kept and the ∞-norm of its full gradient there; nil
-	// where they are not known.
+	// Loss and Gradient are the training loss of the weights that are kept and the ∞-norm of its full gradient there;
+	// nil where they are not known.
 	Loss     *float64 `json:"loss,omitempty"`
 	Gradient *float64 `json:"gradient,omitempty"`
 }

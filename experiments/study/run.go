@@ -14,8 +14,8 @@ import (
 	"calibra/graph/work"
 )
 
-// workshop holds what cells share. Cells begin in an order that keeps together those which share something, so that what
-// was used last is enough.
+// workshop holds what cells share. Cells begin in an order that keeps together those which share something, so that
+// what was used last is enough.
 type workshop struct {
 	store Store
 	board *tensorboard.Board

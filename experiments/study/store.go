@@ -13,10 +13,9 @@ import (
 	"calibra/experiments/program"
 )
 
-// Store is a directory of computed cells, which studies may share, and processes on many
-// machines: every file takes its place whole, so that there is nothing to lock. A file is
-// named by the cell's key and records inside which program made it, of which code. What another program made of other code is
-// stale: it is computed again.
+// Store is a directory of computed cells, which studies may share, and processes on many machines: every file takes its
+// place whole, so that there is nothing to lock. A file is named by the cell's key and records inside which program
+// made it, of which code. What another program made of other code is stale: it is computed again.
 type Store struct {
 	Dir     string
 	Program program.Program // that computes, and whose results are not stale

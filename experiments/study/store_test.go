@@ -17,8 +17,8 @@ import (
 	"calibra/graph/work"
 )
 
-// TestStale: a cell of another program is computed again unless the user accepts it; a cell of the same program, or of one of
-// the same code, is never computed twice.
+// TestStale: a cell of another program is computed again unless the user accepts it; a cell of the same program, or of
+// one of the same code, is never computed twice.
 func TestStale(t *testing.T) {
 	s := Study{Name: "stale", Line: "a test", Grid: func(*source.Origin) []run.Spec { return each("nc", "ts") }, Vary: []Field{byMethod}}
 	one := settings

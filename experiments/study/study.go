@@ -71,8 +71,8 @@ func allMethods() []string {
 	return names
 }
 
-// style is the look of a method's line in every figure. Each method of the catalog has its own; those from outside share no
-// colour with the paper's tables.
+// style is the look of a method's line in every figure. Each method of the catalog has its own; those from outside
+// share no colour with the paper's tables.
 func style(c *method.Catalog, name string) int {
 	names := slices.Clone(tableOrder[1:]) // the paper's calibrator has a look of its own
 	for _, m := range method.All {

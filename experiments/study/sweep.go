@@ -76,8 +76,8 @@ func (s Swept) field() Field {
 	}}
 }
 
-// specs are a Spec for each method and combination of what the method has of them. A setting that a combination has no use
-// for, as one rule's beside another rule, is left out of that combination.
+// specs are a Spec for each method and combination of what the method has of them. A setting that a combination has no
+// use for, as one rule's beside another rule, is left out of that combination.
 func (s Sweep) specs() ([]run.Spec, error) {
 	combined, err := s.combined()
 	if err != nil {
@@ -190,7 +190,8 @@ type Choice struct {
 	Commands   []string         `json:"commands,omitempty"`
 	// Verdict sets it beside the classifier as it is on test rows, nil where the sweep has no nc.
 	Verdict *verdict.Verdict `json:"verdict,omitempty"`
-	// Second are the settings of the second lowest validation NLL, and Difference how the choice differs from them on test rows.
+	// Second are the settings of the second lowest validation NLL, and Difference how the choice differs from them on
+	// test rows.
 	Second     string              `json:"second,omitempty"`
 	Difference *verdict.Difference `json:"difference_to_second,omitempty"`
 	// Edge names each number of the settings that is the least or the largest that was tried.
@@ -260,7 +261,8 @@ func (f *Findings) worded(r *row) string {
 	return r.spec.Method + " with " + strings.Join(words, ", ")
 }
 
-// sideOf is which end of the numbers that were tried the row's value is, "" where it is between them or not all are numbers.
+// sideOf is which end of the numbers that were tried the row's value is, "" where it is between them or not all are
+// numbers.
 func sideOf(field Field, of *row, tried []*row) string {
 	var numbers []float64
 	for _, r := range tried {
@@ -456,7 +458,8 @@ func (f *Findings) marginalTable(caption string, swept []Swept, columns ...quant
 	return t
 }
 
-// marginalFigures show a quantity along the values of each setting, the other settings averaged, with their standard deviation.
+// marginalFigures show a quantity along the values of each setting, the other settings averaged, with their standard
+// deviation.
 func (f *Findings) marginalFigures(name string, swept []Swept, q quantity) (all []*report.Drawing) {
 	for _, s := range f.subjects() {
 		var panels []report.LinePanel
@@ -479,8 +482,8 @@ func (f *Findings) marginalFigures(name string, swept []Swept, q quantity) (all 
 	return all
 }
 
-// axis is where each value stands: numbers at themselves, on a logarithmic axis where all are positive and the largest is
-// some times the smallest; words side by side.
+// axis is where each value stands: numbers at themselves, on a logarithmic axis where all are positive and the largest
+// is some times the smallest; words side by side.
 func (s Swept) axis() (at map[string]float64, log bool) {
 	const wide = 4
 	at = map[string]float64{}

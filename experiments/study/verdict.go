@@ -135,7 +135,8 @@ func (f *Findings) candidates(s *subject) (candidates []verdict.Candidate, rows 
 	return candidates, rows
 }
 
-// events are those of the row's test rows: of the first seed, or of all where each seed draws rows of its own; nil where no result has them.
+// events are those of the row's test rows: of the first seed, or of all where each seed draws rows of its own; nil
+// where no result has them.
 func (r *row) events() *metrics.Events {
 	var sum *metrics.Events
 	for _, x := range r.results {
@@ -227,8 +228,8 @@ func (r *row) commands(in string) []string {
 	return Commands(in, spec, r.results[0].Features)
 }
 
-// CrossFit gives a verdict that cannot tell by its test rows the command that judges methods on all labelled rows of the file in, so
-// many, where these can ([verdict.Verdict.Share]). It reports whether it did.
+// CrossFit gives a verdict that cannot tell by its test rows the command that judges methods on all labelled rows of
+// the file in, so many, where these can ([verdict.Verdict.Share]). It reports whether it did.
 func CrossFit(v *verdict.Verdict, in string, rows int) bool {
 	if !v.Share(rows) {
 		return false
@@ -250,8 +251,8 @@ type Weighed struct {
 	Unasked bool            // nobody asked for it: it may be what to use, and what not to use is never said of it
 }
 
-// Weigh is the verdict on runs that were judged on the same test rows. The first of them that leaves the classifier as it is counts as
-// that.
+// Weigh is the verdict on runs that were judged on the same test rows. The first of them that leaves the classifier as
+// it is counts as that.
 func Weigh(runs []Weighed) *verdict.Verdict {
 	var candidates []verdict.Candidate
 	losses := map[metrics.Metric][][]float64{}

@@ -14,15 +14,15 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Corrections are the names that the verdict on an evaluation gives the predictions as they are, a correction of them alone,
-// and one by the latent space besides.
+// Corrections are the names that the verdict on an evaluation gives the predictions as they are, a correction of them
+// alone, and one by the latent space besides.
 var Corrections = [3]string{Classifier, "global", "local"}
 
 // judgedMetrics are those whose noise floors decide whether predictions are calibrated.
 var judgedMetrics = []metrics.Metric{metrics.TopECE, metrics.LCE}
 
-// JudgeCorrections weighs predictions as they are, of an NLL and an accuracy on so many rows, against corrections of them, by the
-// losses of the rows that no correction was fitted to; g is nil where these were not measured.
+// JudgeCorrections weighs predictions as they are, of an NLL and an accuracy on so many rows, against corrections of
+// them, by the losses of the rows that no correction was fitted to; g is nil where these were not measured.
 func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) *Verdict {
 	candidates := []Candidate{{Name: Corrections[0], Title: "the predictions as they are", NLL: nll, Accuracy: accuracy}}
 	losses, ties := [][]float64{nil}, metrics.Ties{}
@@ -48,9 +48,9 @@ func JudgeCorrections(rows int, nll, accuracy float64, g *metrics.Recovered) *Ve
 	return v
 }
 
-// JudgeDiagnosis compares the predictions of a diagnosis with corrections of them, and says what is wrong. It makes d.Found agree:
-// d.Found says so if a correction helps and no region is wrong by itself, and never says "alike" if a correction by the latent space
-// helps. fitted is the verdict on methods fitted to calibration rows, nil without.
+// JudgeDiagnosis compares the predictions of a diagnosis with corrections of them, and says what is wrong. It makes
+// d.Found agree: d.Found says so if a correction helps and no region is wrong by itself, and never says "alike" if a
+// correction by the latent space helps. fitted is the verdict on methods fitted to calibration rows, nil without.
 func JudgeDiagnosis(d *diagnosis.Diagnosis, fitted *Verdict) *Verdict {
 	v := JudgeCorrections(d.Rows, d.NLL, d.Accuracy, d.Recoverable)
 	if v == nil {
@@ -81,8 +81,8 @@ func (v *Verdict) place(d *diagnosis.Diagnosis) {
 	}
 }
 
-// Locate gives a verdict the cause and the place of what is wrong, as a diagnosis of the same rows that was judged before
-// ([JudgeDiagnosis]) has them; of nil nothing is known.
+// Locate gives a verdict the cause and the place of what is wrong, as a diagnosis of the same rows that was judged
+// before ([JudgeDiagnosis]) has them; of nil nothing is known.
 func (v *Verdict) Locate(d *diagnosis.Diagnosis) {
 	if d == nil {
 		return
@@ -94,9 +94,9 @@ func (v *Verdict) Locate(d *diagnosis.Diagnosis) {
 	}
 }
 
-// JudgeEvaluation weighs predictions against corrections of them, which were not measured for a reason, "" where they were, and says
-// whether they are calibrated: by the noise floors of ECE and LCE, as far as those were measured. fitted is the verdict on methods
-// fitted to calibration rows, nil without.
+// JudgeEvaluation weighs predictions against corrections of them, which were not measured for a reason, "" where they
+// were, and says whether they are calibrated: by the noise floors of ECE and LCE, as far as those were measured. fitted
+// is the verdict on methods fitted to calibration rows, nil without.
 func JudgeEvaluation(r *metrics.Report, reason string, fitted *Verdict) *Verdict {
 	v := JudgeCorrections(r.Rows, r.Values[metrics.NLL], r.Values[metrics.Accuracy], r.Recovered)
 	if v == nil {

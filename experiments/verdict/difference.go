@@ -105,7 +105,8 @@ func (d *Difference) most() float64 {
 // half is half the width of the interval.
 func (d *Difference) half() float64 { return (d.High - d.Low) / 2 }
 
-// tells is moves, with whether it is more than chance; it says that so many tests were made where the interval does not show it.
+// tells is moves, with whether it is more than chance; it says that so many tests were made where the interval does not
+// show it.
 func (d *Difference) tells(tests int) string {
 	switch {
 	case d.Told() || d.none():
@@ -119,8 +120,9 @@ func (d *Difference) tells(tests int) string {
 // Tells says what a difference alone, of no others, does to the NLL, and whether that is more than chance.
 func (d *Difference) Tells() string { return d.tells(1) }
 
-// rowsFor is about how many rows show a gain, four times in five by the first of so many tests that Holm corrects at 5 %, of two
-// significant digits; 0 where none do. Of the variance v of the difference for n rows more rows lessen what is not from seed to seed:
+// rowsFor is about how many rows show a gain, four times in five by the first of so many tests that Holm corrects at 5
+// %, of two significant digits; 0 where none do. Of the variance v of the difference for n rows more rows lessen what
+// is not from seed to seed:
 //
 //	v_rows n/N + v_seeds = (gain / (z_{1−.025/tests} + z_.8))²
 func rowsFor(n int, d *Difference, gain float64, tests int) int {

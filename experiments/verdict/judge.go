@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// tooSmall is the share of the NLL, and of the NLL of each class against the rest, below which a difference does not
-	// matter, however sure it is.
+	// tooSmall is the share of the NLL, and of the NLL of each class against the rest, below which a difference does
+	// not matter, however sure it is.
 	tooSmall = 1e-3
 	// worthShare is the share of the NLL that may be left to gain where the classifier is left as it is.
 	worthShare = .02
 )
 
-// Differences are those of all candidates to one of them, in NLL, in the share of wrong rows (Accuracy) or in the squared calibration error
-// of the top class (TopECE); nil if they are not known.
+// Differences are those of all candidates to one of them, in NLL, in the share of wrong rows (Accuracy) or in the
+// squared calibration error of the top class (TopECE); nil if they are not known.
 type Differences func(m metrics.Metric, reference int) []*Difference
 
 // Judge compares the candidates; classifier is the place of the classifier as it
 // is, −1 if there is none, and rows is the number of rows that all were tested on. Without a candidate that has an NLL
 // the verdict is nil.
 //
-// A method is to be used if it lowers the NLL by more than chance (Holm over all methods, 5 %) and by an amount that matters.
-// Among those that do not differ significantly from the lowest it is the simplest; a method that costs accuracy or calibration is chosen only
-// if there is no other. If no method qualifies, the classifier is left as it is if no interval leaves a gain that is worth
-// more rows, or if every method that leaves as much tends to harm.
+// A method is to be used if it lowers the NLL by more than chance (Holm over all methods, 5 %) and by an amount that
+// matters. Among those that do not differ significantly from the lowest it is the simplest; a method that costs
+// accuracy or calibration is chosen only if there is no other. If no method qualifies, the classifier is left as it is
+// if no interval leaves a gain that is worth more rows, or if every method that leaves as much tends to harm.
 func Judge(rows int, candidates []Candidate, classifier int, differences Differences) *Verdict {
 	lowest := -1
 	for i, c := range candidates {
@@ -167,8 +167,8 @@ func (j *Judged) few(nc *Judged) metrics.Scarce {
 	return metrics.Few(j.Events, nc.Events, floats.Sum(nc.Events.Of)*j.ToClassifier.Value)
 }
 
-// matters reports whether the method's difference is more than a small share of the classifier's NLL, or of the NLL of one class against
-// the rest, which by the same bound as that of the NLL ([metrics.Ties.Compare]) is more than chance.
+// matters reports whether the method's difference is more than a small share of the classifier's NLL, or of the NLL of
+// one class against the rest, which by the same bound as that of the NLL ([metrics.Ties.Compare]) is more than chance.
 func (j *Judged) matters(nc *Judged) bool {
 	if math.Abs(j.ToClassifier.Value) > tooSmall*nc.NLL {
 		return true
@@ -186,7 +186,8 @@ func (j *Judged) matters(nc *Judged) bool {
 	return false
 }
 
-// tooFew says that too few events occur among the test rows, or are expected there, for a method to be told from the classifier.
+// tooFew says that too few events occur among the test rows, or are expected there, for a method to be told from the
+// classifier.
 func (v *Verdict) tooFew(nc, hope *Judged) {
 	v.Say = CannotTell
 	v.of(hope)
@@ -281,8 +282,8 @@ func (v *Verdict) fold() {
 	}
 }
 
-// cannotTell says, where it is so, that one of the methods may gain what is worth more rows: its interval holds as much, and it does not
-// lean to harm by a standard error.
+// cannotTell says, where it is so, that one of the methods may gain what is worth more rows: its interval holds as
+// much, and it does not lean to harm by a standard error.
 func (v *Verdict) cannotTell(nc *Judged, open []*Judged) bool {
 	worth := worthShare * nc.NLL
 	at := slices.IndexFunc(open, func(j *Judged) bool {
@@ -311,8 +312,8 @@ func (v *Verdict) cannotTell(nc *Judged, open []*Judged) bool {
 // manyMore is how many times the test rows are worth folds where nobody knows how many rows it takes.
 const manyMore = 10
 
-// Share tells of a verdict that cannot tell by its test rows that so many rows, all that are labelled, can be shared among fits and
-// their judging. It reports whether these are enough, or many more.
+// Share tells of a verdict that cannot tell by its test rows that so many rows, all that are labelled, can be shared
+// among fits and their judging. It reports whether these are enough, or many more.
 func (v *Verdict) Share(rows int) bool {
 	half := (v.High - v.Low) / 2
 	enough := v.RowsNeeded > 0 && v.RowsNeeded <= rows

@@ -41,7 +41,8 @@ func titles(of []*Judged) string {
 	return listed(out)
 }
 
-// upper is a title at the beginning of a sentence. Names of methods stay as they are: what begins with an article is none.
+// upper is a title at the beginning of a sentence. Names of methods stay as they are: what begins with an article is
+// none.
 func upper(title string) string {
 	if strings.HasPrefix(title, "a ") || strings.HasPrefix(title, "the ") {
 		return strings.ToUpper(title[:1]) + title[1:]
@@ -66,8 +67,8 @@ func listed(words []string) string {
 // nats is a number of four decimals, or of two digits where it is below .001, without its leading 0.
 func nats(x float64) string { return fixed(x, decimals(x)) }
 
-// arrow is how a number changes, ".3000 → .2050", with the decimals that show it, or "stays .3000" where four do not and it is by less than
-// a thousandth.
+// arrow is how a number changes, ".3000 → .2050", with the decimals that show it, or "stays .3000" where four do not
+// and it is by less than a thousandth.
 func arrow(from, to float64) string {
 	const fourDecimals = 5e-5
 	if math.Abs(from-to) < fourDecimals && math.Abs(from-to) < tooSmall*math.Abs(from) {

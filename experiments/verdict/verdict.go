@@ -74,16 +74,17 @@ type Verdict struct {
 	Data string `json:"data,omitempty"`
 	Rows int    `json:"test_rows"`
 	Say  Say    `json:"say"`
-	// Method is the method to use, or not to use, or the one that may be worth more rows; the classifier if it is left as it is.
+	// Method is the method to use, or not to use, or the one that may be worth more rows; the classifier if it is left
+	// as it is.
 	Method string `json:"method"`
-	// Difference is the method's NLL minus the classifier's with its interval and p; if the classifier is left as it is, it is the
-	// difference of the nearest method. All are NaN if nothing was tested, and null in JSON.
+	// Difference is the method's NLL minus the classifier's with its interval and p; if the classifier is left as it
+	// is, it is the difference of the nearest method. All are NaN if nothing was tested, and null in JSON.
 	Difference float64 `json:"difference"`
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
 	P          float64 `json:"p"`
-	// RowsNeeded are about as many test rows as would show the difference, where it cannot be told for want of rows; 0, and null in
-	// JSON, elsewhere.
+	// RowsNeeded are about as many test rows as would show the difference, where it cannot be told for want of rows; 0,
+	// and null in JSON, elsewhere.
 	RowsNeeded int      `json:"rows_needed"`
 	Avoid      []string `json:"do_not_use"`         // methods that raise the NLL
 	AsGood     []string `json:"as_good"`            // those that do not differ significantly from the lowest that may be used, the simplest first
@@ -159,8 +160,8 @@ func known(x float64) *float64 {
 // Classifier is the name of the method that leaves the classifier as it is.
 const Classifier = "nc"
 
-// Doubt lets a verdict recommend nothing where the rows seem to be others than they should be: by their classes, as other rows or as
-// those of a training. why says so and how to mend it; without a sentence nothing changes.
+// Doubt lets a verdict recommend nothing where the rows seem to be others than they should be: by their classes, as
+// other rows or as those of a training. why says so and how to mend it; without a sentence nothing changes.
 func (v *Verdict) Doubt(why ...string) {
 	why = slices.DeleteFunc(slices.Clone(why), func(text string) bool { return text == "" })
 	if v == nil || len(why) == 0 {
@@ -184,8 +185,8 @@ func (v *Verdict) first(line string) {
 	v.Why = append([]string{line}, v.Why[:min(len(v.Why), mostWhy-1)]...)
 }
 
-// Remedy is the command that does what the verdict says, or can tell where its rows cannot; "" where there is nothing to do or no
-// command is known.
+// Remedy is the command that does what the verdict says, or can tell where its rows cannot; "" where there is nothing
+// to do or no command is known.
 func (v *Verdict) Remedy() string {
 	if v.Say != Use && v.Say != CannotTell {
 		return ""

@@ -64,7 +64,8 @@ func ScaleRows(dst, by, x []float32, c int) {
 	}
 }
 
-// Install has gonum, Gorgonia and tensor multiply as [Current] does, from now on. It must not be called while products run.
+// Install has gonum, Gorgonia and tensor multiply as [Current] does, from now on. It must not be called while products
+// run.
 func Install() {
 	blas32.Use(Current())
 	blas64.Use(Current())

@@ -121,7 +121,8 @@ func Uploaded[T element](d *Device, x []T) Memory {
 	return m
 }
 
-// constant is x as float32, uploaded where an op asks for it first, which may not be while a step is recorded, and kept.
+// constant is x as float32, uploaded where an op asks for it first, which may not be while a step is recorded, and
+// kept.
 func (d *Device) constant(x []float64) Memory {
 	key := fmt.Sprint(x)
 	m, known := d.constants[key]

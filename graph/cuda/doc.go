@@ -14,14 +14,15 @@
 //	                   in memory     together    and arguments
 //	                                             of each op
 //
-// libcuda is opened with purego. The kernels are
-// CUDA C++ in kernels/, compiled by go generate to PTX for compute capability 7.0, which a driver of CUDA 11.8 or later compiles for whatever later card
-// there is. The PTX is committed, with the hash of the sources it was made from.
+// libcuda is opened with purego. The kernels are CUDA C++ in kernels/, compiled by go generate to PTX for compute
+// capability 7.0, which a driver of CUDA 11.8 or later compiles for whatever later card there is. The PTX is committed,
+// with the hash of the sources it was made from.
 //
 // # Launches
 //
-// Every method of Device that computes puts launches into the device's only stream and returns at once; copies from
-// and to memory wait for them. As in CUDA itself, an error may appear later. After the first error all calls do nothing, and [Device.Err] returns that error.
+// Every method of Device that computes puts launches into the device's only stream and returns at once; copies from and
+// to memory wait for them. As in CUDA itself, an error may appear later. After the first error all calls do nothing,
+// and [Device.Err] returns that error.
 //
 // The arguments of a launch do not change from step to step of a fit, because the step number is counted in device
 // memory. [Device.Record] can therefore keep the launches of one step as a graph and replay it.
@@ -30,9 +31,10 @@
 //
 // Fits in float32 run on the device. The steps of a session are recorded once and replayed. Adam and SGD, with or
 // without a schedule, update the weights on the device (pass.go). Any other rule of package optim updates them in this
-// process; gradients and weights are then copied at each step. An op of your own without a row in the table is also run by this
-// process: its inputs are downloaded and its output is uploaded. A message says so once. For quasi-Newton methods, loss
-// and gradient run on the device. For the metrics, the local residuals, their noise floor and their bootstrap do.
+// process; gradients and weights are then copied at each step. An op of your own without a row in the table is also run
+// by this process: its inputs are downloaded and its output is uploaded. A message says so once. For quasi-Newton
+// methods, loss and gradient run on the device. For the metrics, the local residuals, their noise floor and their
+// bootstrap do.
 //
 // Fits in float64, predictions and global metrics stay on the CPU.
 //
@@ -45,7 +47,8 @@
 //
 // A row names the kernel, its grid, and its arguments by words for the op's values, lengths and settings (call.value
 // lists the words; an op that needs more has a function). A row of onDevice in table_test.go compares it with the op's
-// own Run in float32 and float64. A new kernel is written in kernels/, and go generate compiles it to PTX with NVRTC 11.8.
+// own Run in float32 and float64. A new kernel is written in kernels/, and go generate compiles it to PTX with NVRTC
+// 11.8.
 //
 // Matrix products are computed in float32, not in TF32, whose errors are about 1e-3.
 //

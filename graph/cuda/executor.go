@@ -106,7 +106,8 @@ func (e *Executor) do(work func() error) error {
 	return err
 }
 
-// OpenCard is a device of its own on the first card, whose kernels are loaded. Without a card the error wraps [ErrNoDevice].
+// OpenCard is a device of its own on the first card, whose kernels are loaded. Without a card the error wraps
+// [ErrNoDevice].
 func OpenCard() (*Device, error) {
 	driver, err := openDriver()
 	if err != nil {

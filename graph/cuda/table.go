@@ -348,8 +348,8 @@ var functionRows = []row{
 	}),
 }
 
-// A block of the kernel share_scatter keeps so many places of a slot. It takes at least leastScattered rows, and more where there
-// would be more than mostScatters parts of them.
+// A block of the kernel share_scatter keeps so many places of a slot. It takes at least leastScattered rows, and more
+// where there would be more than mostScatters parts of them.
 const (
 	scatterPlaces  = 64
 	leastScattered = 128

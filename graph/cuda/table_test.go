@@ -553,8 +553,8 @@ func single(x []float64) []float32 {
 	return y
 }
 
-// Every kind of op that a graph can hold runs on a device, so that no fit goes back and forth at each step. An op of your own
-// may be without a row.
+// Every kind of op that a graph can hold runs on a device, so that no fit goes back and forth at each step. An op of
+// your own may be without a row.
 func TestHostEveryOpHasARow(t *testing.T) {
 	files, err := filepath.Glob("../op/*.go")
 	if err != nil || len(files) == 0 {

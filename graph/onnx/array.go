@@ -94,7 +94,8 @@ func (a *array) without(out *array, axis int, keep bool) {
 // mostAxes is how many axes an array has at most.
 const mostAxes = 6
 
-// steps are how far the next number along each axis of shape lies in x, which is broadcast to it: 0 where x has length 1.
+// steps are how far the next number along each axis of shape lies in x, which is broadcast to it: 0 where x has length
+// 1.
 func (a *array) steps(shape []int) (steps [mostAxes]int) {
 	step := 1
 	for k := range a.shape {

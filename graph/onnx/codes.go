@@ -7,12 +7,11 @@ import (
 	"calibra/graph/op"
 )
 
-// nearby are the codes of the m codewords c nearest to each slot of z (B×M), as [op.Nearby] finds them, the
-// first of equals. Codewords are compared in float64 by z·c_k − ½‖c_k‖², which orders them as
-// distances do: the product of (z, 1) and (c_k, −½‖c_k‖²). Of numbers of float32 its rounding is
-// far below theirs. In ONNX Runtime 1.32 this product and its ArgMax are 4.1 of the 4.9 µs of one thread that vq-nc needs for
-// a row (w = K = 64, d = 8, AVX-512), about half of what vq needs; Gemm, with ½‖c_k‖² as its C, takes 6.8, MaxPool
-// and TopK more than ArgMax.
+// nearby are the codes of the m codewords c nearest to each slot of z (B×M), as [op.Nearby] finds them, the first of
+// equals. Codewords are compared in float64 by z·c_k − ½‖c_k‖², which orders them as distances do: the product of (z,
+// 1) and (c_k, −½‖c_k‖²). Of numbers of float32 its rounding is far below theirs. In ONNX Runtime 1.32 this product and
+// its ArgMax are 4.1 of the 4.9 µs of one thread that vq-nc needs for a row (w = K = 64, d = 8, AVX-512), about half of
+// what vq needs; Gemm, with ½‖c_k‖² as its C, takes 6.8, MaxPool and TopK more than ArgMax.
 func (g *Network) nearby(m int, z, c Operand) Value {
 	d, k := int(c.Columns()), int(c.Shape[0])
 	w, words := z.Columns()/int64(d), graph.Float64s(c.Constant)

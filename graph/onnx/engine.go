@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Engine runs a network in this process, without a graph: for serving. It may be used by many goroutines at once, and allocates
-// next to nothing once it has run for as many rows.
+// Engine runs a network in this process, without a graph: for serving. It may be used by many goroutines at once, and
+// allocates next to nothing once it has run for as many rows.
 type Engine struct {
 	steps  []operator
 	places map[Value]int // of each value among those of a run
@@ -22,7 +22,8 @@ type operator struct {
 	settings attributes
 }
 
-// Engine runs the network as it is now, which [Serve] has begun. An operator or a constant of another network is an error.
+// Engine runs the network as it is now, which [Serve] has begun. An operator or a constant of another network is an
+// error.
 func (g *Network) Engine() (*Engine, error) {
 	nodes, constants := g.needed()
 	e := &Engine{places: map[Value]int{}, inputs: g.inputs}
@@ -90,8 +91,8 @@ func (e *Engine) Reads(input string) bool {
 	return slices.ContainsFunc(e.inputs, func(in table) bool { return in.name == input })
 }
 
-// Run computes the output of that name of n rows (N×C, row by row) into dst. features and logits hold the rows, row by row, of an
-// input that the network reads.
+// Run computes the output of that name of n rows (N×C, row by row) into dst. features and logits hold the rows, row by
+// row, of an input that the network reads.
 func (e *Engine) Run(dst []float64, output string, n int, features, logits []float64) error {
 	at, there := e.places[output]
 	if !there {

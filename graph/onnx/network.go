@@ -147,8 +147,8 @@ func (g *Network) SetOutputs(o Outputs) {
 	}
 }
 
-// refused is NaN for each row (N×1) of an input with a number that is not finite, else 0. Of logits −∞ is that of a class
-// that cannot be, and a row of nothing else is refused.
+// refused is NaN for each row (N×1) of an input with a number that is not finite, else 0. Of logits −∞ is that of a
+// class that cannot be, and a row of nothing else is refused.
 func (g *Network) refused(name string) Value {
 	if name == "logits" && g.below != "" {
 		return g.Where(g.Node("IsNaN", []Value{g.Sum(g.below, 1, 1)}), g.Scalar(math.NaN()), g.Scalar(0))

@@ -1,7 +1,7 @@
 package onnx
 
-// machineLearning is the domain of ONNX's operators for trees, and version 3 of it the first of TreeEnsembleRegressor as
-// it is written here.
+// machineLearning is the domain of ONNX's operators for trees, and version 3 of it the first of TreeEnsembleRegressor
+// as it is written here.
 const (
 	machineLearning        = "ai.onnx.ml"
 	machineLearningVersion = 3
@@ -24,8 +24,8 @@ type Vote struct {
 	Weight float32
 }
 
-// Trees are the sums of the votes in the leaves that each row of x, in float32, falls into, in float64 (N×classes). Each
-// tree begins with its root. Sums are of float32, in which whole numbers are exact.
+// Trees are the sums of the votes in the leaves that each row of x, in float32, falls into, in float64 (N×classes).
+// Each tree begins with its root. Sums are of float32, in which whole numbers are exact.
 func (g *Network) Trees(x Value, trees [][]TreeNode, classes int) Value {
 	return g.Cast(g.Node(treesOp, []Value{x}, Int("n_targets", classes), Text("aggregate_function", "SUM"),
 		Text("post_transform", "NONE"), Attribute{treesAttribute, trees}), Double)

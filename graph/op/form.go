@@ -21,8 +21,8 @@ import (
 //	"B C -> int B 3 where C-3"         and differences must not be negative
 //	"B C, C -> B C by B"               each row needs but the same row of inputs that begin with B
 //
-// A length may be computed of others by -, +, * and /, the weakest first, each from the right. A number that a kernel has in a field is written
-// with [fmt.Sprintf].
+// A length may be computed of others by -, +, * and /, the weakest first, each from the right. A number that a kernel
+// has in a field is written with [fmt.Sprintf].
 type Formed interface {
 	Kernel
 	Form() string

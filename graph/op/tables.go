@@ -271,7 +271,8 @@ func shareScatter[F Float](o ShareScatterOp, v Args[F]) {
 
 func (ShareScatterOp) WRT() []bool { return []bool{false, false, true} }
 
-// listPlacesOp lists of each row of a table the rows b in whose places it stands, ascending, as [byPlaceOp] does by codes.
+// listPlacesOp lists of each row of a table the rows b in whose places it stands, ascending, as [byPlaceOp] does by
+// codes.
 type listPlacesOp struct{ Rows int }
 
 func (o listPlacesOp) Form() string { return fmt.Sprintf("int B p -> int %d+B*p", o.Rows) }

@@ -9,10 +9,10 @@ import (
 	"calibra/graph/work"
 )
 
-// NearbyRows writes to codes the m codewords nearest to each row of x (n×d), the nearest first: n·m numbers, row by row. As
-// [NearestRows], it goes by Σ_l (x_il − c_kl)² in float64, of equal ones by the first index; a row that is not a number
-// gets the first m codewords. The codes do not depend on the number of threads. It panics if a length is another, or
-// where there are fewer than m codewords.
+// NearbyRows writes to codes the m codewords nearest to each row of x (n×d), the nearest first: n·m numbers, row by
+// row. As [NearestRows], it goes by Σ_l (x_il − c_kl)² in float64, of equal ones by the first index; a row that is not
+// a number gets the first m codewords. The codes do not depend on the number of threads. It panics if a length is
+// another, or where there are fewer than m codewords.
 func NearbyRows(codes []int32, x []float32, m int, c *Codebook) {
 	if m < 1 || m > c.k || len(codes)%m != 0 || len(x) != len(codes)/m*c.d {
 		panic(fmt.Sprintf("simd: %d codes, %d of each row, of %d numbers with a codebook of %d×%d", len(codes), m, len(x), c.k, c.d))
@@ -62,9 +62,9 @@ func (s *nearbySearch) Block(i int) {
 // markedBits is how many bits of a score the number of a codeword may take.
 const markedBits = 16
 
-// nearby finds the codewords nearest to the rows, with which x begins. Their order is that of the scores, ½|c_k|² − x·c_k, whose last
-// bits are the number of the codeword, where each is farther from the next than these bits and rounding can be; else it is that
-// of the distances of all that can be among them.
+// nearby finds the codewords nearest to the rows, with which x begins. Their order is that of the scores, ½|c_k|² −
+// x·c_k, whose last bits are the number of the codeword, where each is farther from the next than these bits and
+// rounding can be; else it is that of the distances of all that can be among them.
 func (t *nearbyTile) nearby(codes []int32, rows, x []float32, m int, c *Codebook) {
 	turnSlots(t.turned, x, c.d)
 	nearestTwoKernel(&t.slotTile, c, x, 0)
@@ -92,8 +92,8 @@ func (t *nearbyTile) nearby(codes []int32, rows, x []float32, m int, c *Codebook
 // subnormal is more than what the last bits of a subnormal score make.
 const subnormal = 0x1p-149 * (1 << (markedBits + 2))
 
-// apart writes the codes of slot i, and reports whether their scores are farther from each other than limit, and what their last
-// bits make of them.
+// apart writes the codes of slot i, and reports whether their scores are farther from each other than limit, and what
+// their last bits make of them.
 func (t *nearbyTile) apart(codes []int32, i, wide int, off, limit float64, marked int) bool {
 	mask, before, sure := uint32(1)<<marked-1, t.keys[i], limit <= math.MaxFloat64
 	codes[0] = int32(math.Float32bits(before) & mask)
@@ -137,8 +137,8 @@ func Insert(to []int32, best []float64, found int, k int32, dist float64) {
 	best[found], to[found] = dist, k
 }
 
-// leastScoresPortable keeps in least, so many rows of the slots of a tile, the least scores of each slot, ascending. scores has a row for
-// each word, whose number takes the last bits of its scores.
+// leastScoresPortable keeps in least, so many rows of the slots of a tile, the least scores of each slot, ascending.
+// scores has a row for each word, whose number takes the last bits of its scores.
 func leastScoresPortable(least, scores []float32, words, levels, marked int) {
 	wide := slotsAtATime()
 	for k := range words {

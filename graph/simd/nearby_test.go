@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The codes are those of the least distances in float64, of equal ones the first, wherever the slots lie and whatever their scale.
+// The codes are those of the least distances in float64, of equal ones the first, wherever the slots lie and whatever
+// their scale.
 func TestNearbyRows(t *testing.T) {
 	for _, size := range [][4]int{{1, 1, 1, 1}, {100, 64, 8, 8}, {37, 5, 3, 5}, {70, 33, 7, 4}, {13, 300, 64, 2}} {
 		n, k, d, m := size[0], size[1], size[2], size[3]

@@ -78,8 +78,8 @@ func NearestRows(codes []int32, x []float32, c *Codebook) {
 	search(nearestSearch{codes: codes, x: x, group: max(1, len(codes)), c: c})
 }
 
-// NearestCentred is NearestRows of features less a centre, subtracted in float64 and then rounded: features is N×M, the centre M, a
-// multiple of d, and each row has M/d codes. It panics if the lengths disagree.
+// NearestCentred is NearestRows of features less a centre, subtracted in float64 and then rounded: features is N×M, the
+// centre M, a multiple of d, and each row has M/d codes. It panics if the lengths disagree.
 func NearestCentred(codes []int32, features []float32, centre []float64, c *Codebook) {
 	if c.k == 0 || len(centre) == 0 || len(centre)%c.d != 0 || len(features)%len(centre) != 0 || len(features) != len(codes)*c.d {
 		panic(fmt.Sprintf("simd: %d codes of %d numbers with a centre of %d and a codebook of %d×%d", len(codes), len(features), len(centre), c.k, c.d))
@@ -288,10 +288,10 @@ func turnSlots(turned, x []float32, d int) {
 	}
 }
 
-// limit is how far apart the scores of the two nearest codewords of rows as long as x at most may be that rounding has changed
-// the order of; NaN where x is not finite. The nearest codeword is no longer than 2X + y, y being the least |c_k|, since
-// |x − c| ≤ X + y. One that is longer than 3X + 2y is farther off by a tenth of its square, and rounding does not make it
-// the nearest.
+// limit is how far apart the scores of the two nearest codewords of rows as long as x at most may be that rounding has
+// changed the order of; NaN where x is not finite. The nearest codeword is no longer than 2X + y, y being the least
+// |c_k|, since |x − c| ≤ X + y. One that is longer than 3X + 2y is farther off by a tenth of its square, and rounding
+// does not make it the nearest.
 func (c *Codebook) limit(x []float32) float64 {
 	length := lengthOf(x)
 	return c.within(length, min(c.long, 3*length+2*c.short))
@@ -315,8 +315,8 @@ func lengthOf(x []float32) float64 {
 // unit is u, the rounding of float32.
 const unit = 0x1p-24
 
-// within is how far apart two scores of rows of a length X and of codewords no longer than Y may be that rounding has changed the
-// order of. With u = 2⁻²⁴ a score is off by
+// within is how far apart two scores of rows of a length X and of codewords no longer than Y may be that rounding has
+// changed the order of. With u = 2⁻²⁴ a score is off by
 //
 //	u Y² of ½|c|², its own rounding and that of the difference,
 //	(d+1) u XY of d products and of the difference, all a hundredth more for terms of higher order, and

@@ -125,8 +125,8 @@ func TestNearestThreads(t *testing.T) {
 	}
 }
 
-// TestNearestCentred holds codes of rows less a centre to those of the rows that Less makes, for slots that fill vectors
-// and such that do not.
+// TestNearestCentred holds codes of rows less a centre to those of the rows that Less makes, for slots that fill
+// vectors and such that do not.
 func TestNearestCentred(t *testing.T) {
 	for _, size := range [][3]int{{40, 64, 32}, {3, 4, 5}, {50, 3, 8}, {1, 70, 1}} {
 		const k = 13

@@ -15,8 +15,8 @@ func Dot(x, y []float32) float32 {
 	return dotPortable(x, y)
 }
 
-// Dots sets number i of y to row i of g times b, the [Dot] of the two. It panics if g has not as many rows of b's length as
-// y has numbers.
+// Dots sets number i of y to row i of g times b, the [Dot] of the two. It panics if g has not as many rows of b's
+// length as y has numbers.
 func Dots(y, g, b []float32) {
 	sameLength("Dots", len(g), len(y)*len(b))
 	if k := sets[isa].dots; k != nil && len(g) > 0 {
@@ -35,8 +35,8 @@ func lessPortable(z, x []float32, c []float64) {
 	}
 }
 
-// LessMost sets z to x (B×c) less the greatest of its row; all of a row that has a NaN may be NaN. It panics if the lengths
-// differ or are no rows of c.
+// LessMost sets z to x (B×c) less the greatest of its row; all of a row that has a NaN may be NaN. It panics if the
+// lengths differ or are no rows of c.
 func LessMost(z, x []float32, c int) {
 	sameLength("LessMost", len(z), len(x))
 	if c <= 0 || len(x)%c != 0 {

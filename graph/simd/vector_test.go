@@ -75,7 +75,8 @@ func TestTakeRows(t *testing.T) {
 	})
 }
 
-// TestLess holds the difference to its definition, bit by bit, where x and c are so near that float32 would have nothing left.
+// TestLess holds the difference to its definition, bit by bit, where x and c are so near that float32 would have
+// nothing left.
 func TestLess(t *testing.T) {
 	eachInstructionSet(t, func(t *testing.T) {
 		for _, n := range []int{0, 1, 7, 8, 9, 31, 32, 100} {

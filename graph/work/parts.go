@@ -21,14 +21,14 @@ type Parts struct {
 	AtOnce int       // how many go on at once; 0: [Threads]
 }
 
-// Do does part 0 … part N−1, which begin in this order, and returns when all that have begun have ended. The first error
-// is returned; it cancels the context of the others, and no more begin. So does a panic, which goes on here.
+// Do does part 0 … part N−1, which begin in this order, and returns when all that have begun have ended. The first
+// error is returned; it cancels the context of the others, and no more begin. So does a panic, which goes on here.
 func (p Parts) Do(ctx context.Context, part func(ctx context.Context, k int) error) error {
 	return p.With(ctx, func() func(context.Context, int) error { return part })
 }
 
-// With is Do by workers, one for each goroutine, which may have memory of their own. The workers are made here, one after
-// another.
+// With is Do by workers, one for each goroutine, which may have memory of their own. The workers are made here, one
+// after another.
 func (p Parts) With(ctx context.Context, newWorker func() func(ctx context.Context, k int) error) error {
 	ctx = orBackground(ctx)
 	within, cancel := context.WithCancel(ctx)

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// A long computation reports to its context where it is, so that whoever waits can be shown what goes on and how much of
-// it is left. It divides itself into parts, of parts in turn: [Piece], [Span] and [Parts] give the contexts of parts,
-// [Report] names what goes on in one. Without [WithProgress] nothing is observed.
+// A long computation reports to its context where it is, so that whoever waits can be shown what goes on and how much
+// of it is left. It divides itself into parts, of parts in turn: [Piece], [Span] and [Parts] give the contexts of
+// parts, [Report] names what goes on in one. Without [WithProgress] nothing is observed.
 
 // progress is an observer, and the part of the whole that a context is of.
 type progress struct {

@@ -5,8 +5,8 @@
 //
 // The paper's quantized head sees only the codewords of a row. It loses whatever else the classifier knew, and some
 // accuracy. A method of this package starts from the classifier's logits at their best temperature and corrects them
-// region by region. Use it if you have logits and accuracy must not fall. Use the paper's calibrator (package layers) if
-// you have only features, or do not trust the logits.
+// region by region. Use it if you have logits and accuracy must not fall. Use the paper's calibrator (package layers)
+// if you have only features, or do not trust the logits.
 //
 //	data.Set ──► Anchor ──► View (log p̂ at temperature T, codes) ──► Map ──► log-probabilities
 //
@@ -33,8 +33,9 @@
 //
 // # How strong a prior, and which map
 //
-// [Joint] finds every σ by cross-validation over the calibration rows and mixes the maps by the weights that predict held-out
-// rows best. [Pool] weighs whole calibrators, of this package and others, by what they say of rows whose labels they have not seen:
+// [Joint] finds every σ by cross-validation over the calibration rows and mixes the maps by the weights that predict
+// held-out rows best. [Pool] weighs whole calibrators, of this package and others, by what they say of rows whose
+// labels they have not seen:
 //
 //	pool := anchored.Pool{Members: []anchored.Member{{Name: "corrected", Of: joint}, {Name: "forest", Of: &baselines.Forest{}}}}
 //	err := pool.Fit(ctx, cal, nil, rng)

@@ -60,8 +60,8 @@ type posterior struct {
 	says    *graph.Function  // of the rows that are held out; nil: not there
 }
 
-// keptLogits is of how many logits a posterior keeps its graphs, which describe all spreads alike: of few, as to compile them
-// takes longer than a fit; of many classes they are larger than the rows, and there as long as a fit.
+// keptLogits is of how many logits a posterior keeps its graphs, which describe all spreads alike: of few, as to
+// compile them takes longer than a fit; of many classes they are larger than the rows, and there as long as a fit.
 const keptLogits = 1 << 15
 
 // effort is about what a row costs in a step of a fit of m: the numbers that it reads. Of a table with a row for each

@@ -170,7 +170,8 @@ func TestDrawsAreTheSandwich(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Parts count the rows that they were fitted to, not those of their base: fewer leave a wider spread, here 2.5 times.
+	// Parts count the rows that they were fitted to, not those of their base: fewer leave a wider spread, here 2.5
+	// times.
 	s.Base.(*seenBase).sizes.Weighed = 4 * n
 	of := func(fitted int) *mat.Dense {
 		s.fitted = fitted

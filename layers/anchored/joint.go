@@ -14,25 +14,24 @@ import (
 	"calibra/optim"
 )
 
-// Joint, the method "corrected", is one joint correction of the classifier's scores, by a linear map of the features and
-// a table that soft codes read:
+// Joint, the method "corrected", is one joint correction of the classifier's scores, by a linear map of the features
+// and a table that soft codes read:
 //
 //	scores = base + φ z V/√M + Σ_i Σ_k e_ik(z) h_ik ,  h_ik = σ u_ik/√w
 //
-// base is an [OrderPreserving] map with the weights of its own fit ([Settled]), and a
-// [ShrunkDirichlet] map that is fitted with the rest, so the fit is convex. The map grows by a part at a time ([JointMaps]), and
-// each part's strength is chosen on the same folds, while the earlier parts go on to move. The codes come from the
-// division, w and K, of least held-out loss. The maps before the codes are judged once for all
-// divisions, and the search for a division's strength begins where the search for the division
-// before it ended.
+// base is an [OrderPreserving] map with the weights of its own fit ([Settled]), and a [ShrunkDirichlet] map that is
+// fitted with the rest, so the fit is convex. The map grows by a part at a time ([JointMaps]), and each part's strength
+// is chosen on the same folds, while the earlier parts go on to move. The codes come from the division, w and K, of
+// least held-out loss. The maps before the codes are judged once for all divisions, and the search for a division's
+// strength begins where the search for the division before it ended.
 //
-// Last the maps are mixed by their outputs for held-out rows, w ≥ 0, Σ_m w_m = 1 (stacked generalization, Wolpert 1992; of predictive
-// densities, Yao et al. 2018):
+// Last the maps are mixed by their outputs for held-out rows, w ≥ 0, Σ_m w_m = 1 (stacked generalization, Wolpert 1992;
+// of predictive densities, Yao et al. 2018):
 //
 //	posterior = (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T)
 //
-// If the codes, or the features, add nothing, the map without them remains. If the mixture does not lower the loss of these rows
-// below the classifier's, the classifier is kept ([Mixer]).
+// If the codes, or the features, add nothing, the map without them remains. If the mixture does not lower the loss of
+// these rows below the classifier's, the classifier is kept ([Mixer]).
 type Joint struct {
 	*stacked // the mixture; its base is that of the chosen division
 
@@ -50,7 +49,8 @@ type JointSettings struct {
 	// Base makes a base that is divided so, or, of no division, one that is to be restored.
 	Base  func(layers.Division) layers.Base
 	Folds int // 0: 4
-	// Rows is how many calibration rows the folds divide, stratified. 0 means all, or, beyond 2²² logits, 2²²/C rows and at least
+	// Rows is how many calibration rows the folds divide, stratified. 0 means all, or, beyond 2²² logits, 2²²/C rows
+	// and at least
 	// 4096. The parts are fitted to all rows in the end.
 	Rows    int
 	Method  optim.Method // nil: L-BFGS that remembers 6 steps, until ten of them lower the loss by less than 2e-4
@@ -91,9 +91,9 @@ var (
 	_ Mixer           = (*Joint)(nil)
 )
 
-// JointMaps are the maps of a [Joint], each the one before it and a part more, the last with the
-// codes. Beside them stands linear, whose base is fitted with the features' part: where the features know more than the classifier,
-// as where it is too sure of one group and not sure enough of another, its temperature must be free to fall.
+// JointMaps are the maps of a [Joint], each the one before it and a part more, the last with the codes. Beside them
+// stands linear, whose base is fitted with the features' part: where the features know more than the classifier, as
+// where it is too sure of one group and not sure enough of another, its temperature must be free to fall.
 func JointMaps() []Candidate {
 	linear := Linear{On: ShrunkDirichlet{On: Settled{Of: OrderPreserving{}}}}
 	return []Candidate{

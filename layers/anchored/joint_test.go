@@ -96,7 +96,8 @@ func TestJointRefusesRows(t *testing.T) {
 	}
 }
 
-// TestJointRedraws its codes, with the division, the mixture and the strengths of another; of few rows it chooses its own.
+// TestJointRedraws its codes, with the division, the mixture and the strengths of another; of few rows it chooses its
+// own.
 func TestJointRedraws(t *testing.T) {
 	first, m, rows := joint(), joint(), crossed(fewRows+4, 0.9, 1)
 	for _, j := range []*Joint{first, m} { // of codes that are drawn and stay, two draws are two divisions of the rows

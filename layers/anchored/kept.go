@@ -15,12 +15,12 @@ type kept struct {
 	nll float64 // mean loss of the held-out rows
 }
 
-// keptPrior is the standard deviation of log T ([layers.Temperature.Prior]). Of rows with hardly an error a free T would be
-// far below 1, which the first wrong row then pays for.
+// keptPrior is the standard deviation of log T ([layers.Temperature.Prior]). Of rows with hardly an error a free T
+// would be far below 1, which the first wrong row then pays for.
 const keptPrior = 0.2
 
-// keep chooses T = 1, by which the rows lose before, unless temperature scaling loses less of rows that the folds hold out, by more
-// than the standard error of the difference.
+// keep chooses T = 1, by which the rows lose before, unless temperature scaling loses less of rows that the folds hold
+// out, by more than the standard error of the difference.
 func keep(ctx context.Context, rows *data.Set, before []float64, folds []layers.Fold) (kept, error) {
 	gains := make([]float64, rows.Len())
 	for _, fold := range folds {

@@ -32,12 +32,12 @@ type Member struct {
 //
 //	log p = Σ_k a_k log p_k − log Σ_c exp Σ_k a_k log p_kc ,  a ≥ 0
 //
-// The weights a minimize the NLL of the N calibration rows by what the K members say of rows whose labels they have not seen
-// ([layers.LogLinear]), with the prior a_k ~ N(1/K, .2²): few rows leave a near 1/K. A member that is no [layers.HeldOut] is fitted
-// to folds for that, and then to all rows. Members of weight 0 are left out.
+// The weights a minimize the NLL of the N calibration rows by what the K members say of rows whose labels they have not
+// seen ([layers.LogLinear]), with the prior a_k ~ N(1/K, .2²): few rows leave a near 1/K. A member that is no
+// [layers.HeldOut] is fitted to folds for that, and then to all rows. Members of weight 0 are left out.
 //
-// If the pool does not lower the loss of these rows below the classifier's, the classifier is kept ([Mixer]). As a [Mixer] its
-// shares are a_k/Σ a, and its temperature is 1/Σ a. There are no bounds: the members' need not be known.
+// If the pool does not lower the loss of these rows below the classifier's, the classifier is kept ([Mixer]). As a
+// [Mixer] its shares are a_k/Σ a, and its temperature is 1/Σ a. There are no bounds: the members' need not be known.
 type Pool struct {
 	Members []Member // with names that differ
 
@@ -61,7 +61,8 @@ var _ interface {
 // poolSpread is the standard deviation of the prior on a weight.
 const poolSpread = 0.2
 
-// Fit fits the members side by side, each with draws of its own, so the number of threads changes no byte. An interrupted fit keeps nothing.
+// Fit fits the members side by side, each with draws of its own, so the number of threads changes no byte. An
+// interrupted fit keeps nothing.
 func (p *Pool) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
 	p.weights, p.alone, p.Ranking = nil, nil, nil
 	if cal.Logits == nil {
@@ -166,8 +167,8 @@ func (p *Pool) rank(said []*mat.Dense, cal *data.Set) {
 	p.Ranking = rank(members, judged, rightBy(cal.Logits, cal), cal.Weights)
 }
 
-// Redraw fits the members with draws of their own, those that choose by rows as chosen did, a Pool, and with its weights. With few
-// rows it is Fit, as in [Joint.Redraw].
+// Redraw fits the members with draws of their own, those that choose by rows as chosen did, a Pool, and with its
+// weights. With few rows it is Fit, as in [Joint.Redraw].
 func (p *Pool) Redraw(ctx context.Context, chosen layers.Calibrator, cal, val *data.Set, rng *rand.Rand) error {
 	p.weights, p.alone, p.Ranking = nil, nil, nil
 	of, ok := chosen.(*Pool)
@@ -371,8 +372,8 @@ func (p *Pool) Restore(s layers.State) error {
 	return nil
 }
 
-// asAlone are a member's weights as a file of its own has them: among weights in float32 those in float64 are exact, alone they are
-// learned.
+// asAlone are a member's weights as a file of its own has them: among weights in float32 those in float64 are exact,
+// alone they are learned.
 func asAlone(w *graph.Weights) *graph.Weights {
 	own := graph.NewWeights(tensor.Float64)
 	for _, name := range w.Names() {

@@ -19,8 +19,8 @@ func pool() *Pool {
 	return &Pool{Members: []Member{{Name: "corrected", Of: joint()}, {Name: "ts", Of: &layers.Temperature{}}}}
 }
 
-// TestHeldOutIsWhatTheChoiceWentBy: by its held-out log-probabilities a mixture loses what it tells, of all rows too where folds
-// divide some; where labels are drawn without regard to the rows it does not know them.
+// TestHeldOutIsWhatTheChoiceWentBy: by its held-out log-probabilities a mixture loses what it tells, of all rows too
+// where folds divide some; where labels are drawn without regard to the rows it does not know them.
 func TestHeldOutIsWhatTheChoiceWentBy(t *testing.T) {
 	cal := localized(600, 31)
 	c, some := joint(), joint()

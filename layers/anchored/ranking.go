@@ -37,8 +37,8 @@ func candidateOf(all []Candidate, name string) (Candidate, error) {
 type Ranked struct {
 	Name       string
 	NLL, Error float64 // mean held-out loss of a row, and its standard error
-	// Excess is the mean over the rows of the loss minus the loss of the best candidate. ExcessError is the standard error of this
-	// mean: the rows are the same, so it is far smaller than Error.
+	// Excess is the mean over the rows of the loss minus the loss of the best candidate. ExcessError is the standard
+	// error of this mean: the rows are the same, so it is far smaller than Error.
 	Excess, ExcessError float64
 	// Lost is the accuracy of the base minus the accuracy of the candidate. LostError is its
 	// standard error, also from the rows' differences.
@@ -55,8 +55,8 @@ type Mixer interface {
 	T() float64
 	// Loss is the mean loss of the held-out rows under the mixture, and its standard error.
 	Loss() (nll, standardError float64)
-	// Kept reports whether the classifier is kept, since the mixture does not lower its loss of the held-out rows, at which
-	// temperature T, 1 as it is, and that loss.
+	// Kept reports whether the classifier is kept, since the mixture does not lower its loss of the held-out rows, at
+	// which temperature T, 1 as it is, and that loss.
 	Kept() (t, nll float64, kept bool)
 }
 
@@ -139,8 +139,8 @@ func newContest(ctx context.Context, base layers.Base, by judging, cal *data.Set
 	return c, nil
 }
 
-// fitBase fits the base to labelled rows, and gives its view of them, also as graphs read it, in float32. An [Anchor] finds
-// their codes once.
+// fitBase fits the base to labelled rows, and gives its view of them, also as graphs read it, in float32. An [Anchor]
+// finds their codes once.
 func fitBase(ctx context.Context, base layers.Base, cal *data.Set, rng *rand.Rand) (*layers.View, *layers.Rows, error) {
 	ctx = work.Span(ctx, "divide", 0, 0)
 	a, ok := base.(*Anchor)

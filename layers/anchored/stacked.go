@@ -23,21 +23,23 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// stacked mixes the maps that its candidates are (stacked generalization, Wolpert 1992; of predictive densities, Yao et al.
-// 2018):
+// stacked mixes the maps that its candidates are (stacked generalization, Wolpert 1992; of predictive densities, Yao et
+// al. 2018):
 //
 //	posterior = (N q + 1/C)/(N + 1) ,  q ∝ (Σ_m w_m p_m)^(1/T) ,  w ≥ 0 ,  Σ_m w_m = 1
 //
-// The folds of a cross-validation give for each calibration row what each candidate predicts without having seen it. On these w
-// maximizes the mean of log Σ_m w_m p_m, which is concave, and then T maximizes the mean of log q. The last step is
-// [layers.Succession], as in structured matrix scaling.
+// The folds of a cross-validation give for each calibration row what each candidate predicts without having seen it. On
+// these w maximizes the mean of log Σ_m w_m p_m, which is concave, and then T maximizes the mean of log q. The last
+// step is [layers.Succession], as in structured matrix scaling.
 //
-// Candidates of less weight than 1/N, the weight of a row, are left out unless none has more; the others are fitted to all rows by
-// L-BFGS in float32, as far as they were for the choice. The mixture is no Map: its parts have weights of the same names.
+// Candidates of less weight than 1/N, the weight of a row, are left out unless none has more; the others are fitted to
+// all rows by L-BFGS in float32, as far as they were for the choice. The mixture is no Map: its parts have weights of
+// the same names.
 //
 // If the mixture does not lower the loss of the held-out rows below the classifier's, the classifier is kept: the
-// posterior is its own. This happens if the classifier errs in hardly any row, so there is little to learn from. It is kept at a
-// temperature T, log T ~ N(0, .2²), if that lowers the held-out loss by more than the standard error of the difference.
+// posterior is its own. This happens if the classifier errs in hardly any row, so there is little to learn from. It is
+// kept at a temperature T, log T ~ N(0, .2²), if that lowers the held-out loss by more than the standard error of the
+// difference.
 type stacked struct {
 	Base       layers.Base
 	Candidates []Candidate // with names that differ, the simpler first
@@ -109,8 +111,8 @@ func (s *stacked) mix(ctx context.Context, c *contest, rng *rand.Rand) error {
 	return s.fit(ctx, parts, c.rows, rng)
 }
 
-// ofAll are the held-out log-probabilities of all rows, where the folds divide only some: the others are what the fits of the
-// first fold say, which no fold has seen. Said are those of the divided rows.
+// ofAll are the held-out log-probabilities of all rows, where the folds divide only some: the others are what the fits
+// of the first fold say, which no fold has seen. Said are those of the divided rows.
 func (s *stacked) ofAll(c *contest, parts []part, said *mat.Dense) (*mat.Dense, error) {
 	n, sizes := c.rows.Len(), s.Base.Sizes()
 	all := mat.NewDense(n, sizes.Classes, nil)
@@ -294,8 +296,9 @@ func (s *stacked) Ranks() []Ranked { return s.Ranking }
 // Loss is the fields NLL and Error.
 func (s *stacked) Loss() (nll, standardError float64) { return s.NLL, s.Error }
 
-// HeldOut are the log-probabilities of the rows of the last Fit (N×C) by the posterior that mixes the folds' fits, or by the
-// classifier where it is kept. The base, the shares and T saw all rows. nil before Fit, of a restored model, and after a Redraw of many rows.
+// HeldOut are the log-probabilities of the rows of the last Fit (N×C) by the posterior that mixes the folds' fits, or
+// by the classifier where it is kept. The base, the shares and T saw all rows. nil before Fit, of a restored model, and
+// after a Redraw of many rows.
 func (s *stacked) HeldOut() *mat.Dense { return s.heldOut }
 
 // Kept reports whether the classifier is kept, its T, and the mean loss of the held-out rows under it.

@@ -159,14 +159,15 @@ func localized(n int, seed uint64) *data.Set {
 	return s
 }
 
-// TestJointKeepsTheClassifier: where it is right in all rows, the mixture, which is never certain, loses more, and what the classifier says
-// is what the model and its file say: as it is where it is certain, else a little more sure.
+// TestJointKeepsTheClassifier: where it is right in all rows, the mixture, which is never certain, loses more, and what
+// the classifier says is what the model and its file say: as it is where it is certain, else a little more sure.
 func TestJointKeepsTheClassifier(t *testing.T) {
 	keepsTheClassifier(t, 60, 1, 1)
 	keepsTheClassifier(t, 12, .9, .999)
 }
 
-// keepsTheClassifier is of one whose logit of the label is more by margin, and which is kept at a temperature from least to most.
+// keepsTheClassifier is of one whose logit of the label is more by margin, and which is kept at a temperature from
+// least to most.
 func keepsTheClassifier(t *testing.T, margin, least, most float64) {
 	t.Helper()
 	cal, test := localized(300, 31), localized(100, 32)
@@ -197,8 +198,8 @@ func keepsTheClassifier(t *testing.T, margin, least, most float64) {
 	}
 }
 
-// TestMixtureLaws: the mixture is no worse than any part on the held-out rows, loses less on new rows than one temperature, whose
-// error is local, and predicts the same again from its file.
+// TestMixtureLaws: the mixture is no worse than any part on the held-out rows, loses less on new rows than one
+// temperature, whose error is local, and predicts the same again from its file.
 func TestMixtureLaws(t *testing.T) {
 	cal, test := localized(600, 31), localized(2000, 33)
 	s := joint()

@@ -187,8 +187,8 @@ func ascending(x []float64) []int {
 	return order
 }
 
-// stepsONNX are functions of one number in a network, one for each class. Tables ((P+1)×C) hold what belongs to each class
-// where 0…P of its points lie below a number.
+// stepsONNX are functions of one number in a network, one for each class. Tables ((P+1)×C) hold what belongs to each
+// class where 0…P of its points lie below a number.
 type stepsONNX struct {
 	g         *onnx.Network
 	functions []steps
@@ -225,8 +225,8 @@ func (s stepsONNX) at(table []float64, rows onnx.Value) onnx.Value {
 	return s.g.Node("GatherElements", []onnx.Value{onnx.Table(s.g, table, s.points+1, len(s.functions)), rows}, onnx.Int("axis", 0))
 }
 
-// below is how many points of each class stand in the relation to v (N×C), Less or LessOrEqual: a search that halves what is
-// left of all classes' points at once.
+// below is how many points of each class stand in the relation to v (N×C), Less or LessOrEqual: a search that halves
+// what is left of all classes' points at once.
 func (s stepsONNX) below(relation string, v onnx.Value) (found onnx.Value) {
 	g, left := s.g, s.points
 	for left > 0 {

@@ -1,5 +1,5 @@
-// Package baselines has the methods with which the paper's calibrator is compared. Each is a layers.Calibrator in a file
-// of its own:
+// Package baselines has the methods with which the paper's calibrator is compared. Each is a layers.Calibrator in a
+// file of its own:
 //
 //	sm := &baselines.Structured{}
 //	err := sm.Fit(ctx, cal, nil, rng)
@@ -39,9 +39,9 @@
 //
 // # Shapes and errors
 //
-// Sets are those of package data: features N×M, logits N×C, labels N; predictions are
-// log-probabilities N×C. Fit returns an error of one sentence if cal lacks what the method needs (logits and labels, and
-// features for methods that use regions), has labels outside 0…C−1, or scores that are not finite. Predict returns one
-// before Fit and for rows of another width. Restore returns one for weights whose names or shapes are not the method's.
-// The error of a cancelled Fit wraps ctx.Err().
+// Sets are those of package data: features N×M, logits N×C, labels N; predictions are log-probabilities N×C. Fit
+// returns an error of one sentence if cal lacks what the method needs (logits and labels, and features for methods that
+// use regions), has labels outside 0…C−1, or scores that are not finite. Predict returns one before Fit and for rows of
+// another width. Restore returns one for weights whose names or shapes are not the method's. The error of a cancelled
+// Fit wraps ctx.Err().
 package baselines

@@ -25,20 +25,20 @@ import (
 //
 //	p = (G p′ + 1/C)/(G + 1) ,  log p′ = w₀ βℓ + w₁ log q + constant ,  q = (50 f + 1/C)/51
 //
-// f are the shares of the classes in the leaves of a row, the mean over the trees ([trees.Growth]), and β is found by maximum
-// likelihood on all rows. Leaves are of one row or few, so f remembers labels; w ≥ 0 is therefore found by the calibration
-// rows' f of the trees that saw no row of their group (out of bag, Breiman 1996), with [layers.LogLinear]. Rows that are equal
-// in z and ℓ are in one group, as are those that the set's groups join, and groups are drawn into bags as one. Where
-// hardly a row is wrong, β and w grow without bound; the rule of succession by the number of groups G keeps p from 0
-// ([layers.Succession]).
+// f are the shares of the classes in the leaves of a row, the mean over the trees ([trees.Growth]), and β is found by
+// maximum likelihood on all rows. Leaves are of one row or few, so f remembers labels; w ≥ 0 is therefore found by the
+// calibration rows' f of the trees that saw no row of their group (out of bag, Breiman 1996), with [layers.LogLinear].
+// Rows that are equal in z and ℓ are in one group, as are those that the set's groups join, and groups are drawn into
+// bags as one. Where hardly a row is wrong, β and w grow without bound; the rule of succession by the number of groups
+// G keeps p from 0 ([layers.Succession]).
 //
-// Trees see z less the middle of each column's range, in single precision; values of ℓ that rounding can have moved apart
-// are one value. It ignores validation rows. It is whole or not there: interrupted it keeps nothing.
+// Trees see z less the middle of each column's range, in single precision; values of ℓ that rounding can have moved
+// apart are one value. It ignores validation rows. It is whole or not there: interrupted it keeps nothing.
 type Forest struct {
 	Trees int // at most; 0: 300. There are fewer where their file would be larger than 20 MB
 
-	// forest/nodes and /thresholds as [trees.Forest.Nodes] has them, /shares (K×C) where there are leaves of several classes,
-	// and exactly forest/inverse_temperature (1), /pool (2), /centre (M) and /groups (1, G)
+	// forest/nodes and /thresholds as [trees.Forest.Nodes] has them, /shares (K×C) where there are leaves of several
+	// classes, and exactly forest/inverse_temperature (1), /pool (2), /centre (M) and /groups (1, G)
 	kept
 	forest *trees.Forest
 	held   *mat.Dense // N×C, see HeldOut
@@ -52,8 +52,8 @@ var (
 	_ layers.Embedder = (*Forest)(nil)
 )
 
-// smoothing is as how many votes of trees f counts beside one that is shared out among the classes. It is no number of the
-// trees: from 10 to 300 the loss is the same to .2 %.
+// smoothing is as how many votes of trees f counts beside one that is shared out among the classes. It is no number of
+// the trees: from 10 to 300 the loss is the same to .2 %.
 const smoothing = 50
 
 // lowestSeen is ℓ as trees see it of a class that cannot be.
@@ -199,7 +199,8 @@ func (m *Forest) Predict(x *data.Set) (*data.Predictions, error) {
 	return data.NewPredictions(layers.Succession(p, m.groups()), x)
 }
 
-// Embed gives the rows of x in the space of the trees, where those that share leaves are near ([trees.Forest.Embed], N×128).
+// Embed gives the rows of x in the space of the trees, where those that share leaves are near ([trees.Forest.Embed],
+// N×128).
 func (m *Forest) Embed(x *data.Set) (mat.Matrix, error) {
 	l, err := m.rows(x)
 	if err != nil {

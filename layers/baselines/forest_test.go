@@ -94,7 +94,8 @@ func sampleOf(t *testing.T, rows *data.Set) *trees.Sample {
 	return trees.NewSample(rows.Len(), len(centre)+rows.Classes(), seenByTrees(rows.Features, centre, rows.Logits), rows, rows.Classes())
 }
 
-// TestForestVotesAsScikitLearn: of five trees of scikit-learn, with leaves of one class and of two, the shares of the votes.
+// TestForestVotesAsScikitLearn: of five trees of scikit-learn, with leaves of one class and of two, the shares of the
+// votes.
 func TestForestVotesAsScikitLearn(t *testing.T) {
 	of := readForests(t).Voting
 	p, c := len(of.X[0]), len(of.F[0])
@@ -190,10 +191,10 @@ func turned(rows *data.Set) *data.Set {
 	return &data.Set{Features: reversed(rows.Features), Logits: reversed(rows.Logits), Labels: data.Each(rows.Labels, func(y int) int { return rows.Classes() - 1 - y })}
 }
 
-// TestForestInLaw: of problems without equal rows leaves, depth, the losses out of bag of q and of the pool, and its weights
-// have the means of scikit-learn's ExtraTreesClassifier(100, bootstrap=True) with SciPy's minimum, each over 12 seeds. Of 120
-// means of no difference one is four standard errors away in a hundred such tests. Every other seed has columns and classes in the
-// opposite order. CALIBRA_CHECK=all asks all twenty problems.
+// TestForestInLaw: of problems without equal rows leaves, depth, the losses out of bag of q and of the pool, and its
+// weights have the means of scikit-learn's ExtraTreesClassifier(100, bootstrap=True) with SciPy's minimum, each over 12
+// seeds. Of 120 means of no difference one is four standard errors away in a hundred such tests. Every other seed has
+// columns and classes in the opposite order. CALIBRA_CHECK=all asks all twenty problems.
 func TestForestInLaw(t *testing.T) {
 	laws := readForests(t).Laws
 	if os.Getenv("CALIBRA_CHECK") != "all" {
@@ -267,8 +268,8 @@ func right(rows *data.Set, votes *mat.Dense) float64 {
 	return float64(n) / float64(rows.Len())
 }
 
-// TestOutOfBagSawNoLabel: where nothing says a label, rows out of bag are right as often as by chance, though each is there
-// twice, or in a group of rows alike in label. All trees remember them, and so do bags that part rows of a group.
+// TestOutOfBagSawNoLabel: where nothing says a label, rows out of bag are right as often as by chance, though each is
+// there twice, or in a group of rows alike in label. All trees remember them, and so do bags that part rows of a group.
 func TestOutOfBagSawNoLabel(t *testing.T) {
 	const n, chance = 400, 0.25
 	grow := func(s *trees.Sample) *trees.Forest {
@@ -305,8 +306,8 @@ func TestOutOfBagSawNoLabel(t *testing.T) {
 	}
 }
 
-// TestForestLaws: rows in another order, copies as weights, weights of 0, columns times a power of two and an offset, and
-// any number of threads make the same forest; columns that say nothing make none.
+// TestForestLaws: rows in another order, copies as weights, weights of 0, columns times a power of two and an offset,
+// and any number of threads make the same forest; columns that say nothing make none.
 func TestForestLaws(t *testing.T) {
 	rows := forestProblem(7)
 	test := rows.Rows(data.UpTo(40))

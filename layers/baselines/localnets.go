@@ -154,8 +154,8 @@ func (m localNetsMap) loss(b *graph.Builder, in layers.Batch, a *gorgonia.Node) 
 	return b.Plus(js, b.NLL(clipped(b, p1), in.Labels(b)))
 }
 
-// byMinibatches sets how f is trained: m from start, by Adam{} in batches of that size where the method is nil or leaves
-// them open.
+// byMinibatches sets how f is trained: m from start, by Adam{} in batches of that size where the method is nil or
+// leaves them open.
 func (f *Fitted) byMinibatches(m layers.Map, start *graph.Weights, batch int, method optim.Method) {
 	if s, steps := cmp.Or[optim.Method](method, optim.Settings{}).(optim.Settings); steps {
 		s.Rule, s.Batch = cmp.Or[optim.Rule](s.Rule, optim.Adam{}), cmp.Or(s.Batch, batch)

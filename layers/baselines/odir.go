@@ -25,12 +25,12 @@ import (
 //
 //	mean NLL + λ/(C(C−1)) Σ_{k≠l} W_kl² + μ/C Σ_k b_k²
 //
-// λ and μ have the least cross-validated loss on a grid, ties going to the larger. Where
-// N·C² > 2³², as of 4,295 rows of 1,000 classes, a stratified part of the rows chooses them, in
-// its first fold alone, under λN/n and μN/n of its n rows, from the largest λ down for as long
-// as the best μ of a λ loses less than that of the λ before. The fits are in the whitened terms
-// of [Dirichlet], along the principal axes, with the penalties on W and b, by optim.Newton with a diagonal and three
-// vectors of each class as its preconditioner: L-BFGS takes hundreds of iterations where C² weights are penalized little.
+// λ and μ have the least cross-validated loss on a grid, ties going to the larger. Where N·C² > 2³², as of 4,295 rows
+// of 1,000 classes, a stratified part of the rows chooses them, in its first fold alone, under λN/n and μN/n of its n
+// rows, from the largest λ down for as long as the best μ of a λ loses less than that of the λ before. The fits are in
+// the whitened terms of [Dirichlet], along the principal axes, with the penalties on W and b, by optim.Newton with a
+// diagonal and three vectors of each class as its preconditioner: L-BFGS takes hundreds of iterations where C² weights
+// are penalized little.
 type DirichletODIR struct {
 	Grid  []float64 // values of λ and of μ; nil: 10, 1, …, 1e-3
 	Folds int       // of the cross-validation; 0: 3

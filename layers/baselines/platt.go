@@ -22,8 +22,8 @@ import (
 //	p_k ∝ σ(a_k s_k + b_k) ,  minimize −Σ_i t_ik log σ_ik + (1 − t_ik) log(1 − σ_ik)
 //	t_ik = (N_k + 1)/(N_k + 2) of a row of class k, and 1/(N − N_k + 2) of another
 //
-// The score s_k is what the classifier gives: p̂_k of rows that were read as probabilities, and else log p̂_k/(1 − p̂_k),
-// which of two classes is the difference of the logits. So two classes have the probabilities of scikit-learn's
+// The score s_k is what the classifier gives: p̂_k of rows that were read as probabilities, and else log p̂_k/(1 −
+// p̂_k), which of two classes is the difference of the logits. So two classes have the probabilities of scikit-learn's
 // CalibratedClassifierCV(method="sigmoid"), which takes the same two scores. A nil method is L-BFGS.
 func Platt(method optim.Method) *Smooth {
 	return &Smooth{title: "Platt scaling", of: plattMap{}, method: method, begin: beginPlatt}
@@ -54,7 +54,8 @@ func beginPlatt(cal *data.Set, w *graph.Weights) (optim.Method, error) {
 }
 
 // plattMap has weights platt/slope (a) and platt/bias (b), and as state the targets of a row of a class and of another,
-// platt/right and platt/wrong, all of length C, and platt/probabilities (1), which is 1 where the score is p̂. Its input is s.
+// platt/right and platt/wrong, all of length C, and platt/probabilities (1), which is 1 where the score is p̂. Its
+// input is s.
 type plattMap struct{}
 
 func (plattMap) Init(s layers.Sizes, _ *rand.Rand) (*graph.Weights, error) {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestPlattIsThatOfMargins: the score of two classes is the difference of their logits, at any size, and the targets are
-// Platt's, by hand: of rows of both classes with one score, σ(b) is the mean of the targets.
+// TestPlattIsThatOfMargins: the score of two classes is the difference of their logits, at any size, and the targets
+// are Platt's, by hand: of rows of both classes with one score, σ(b) is the mean of the targets.
 func TestPlattIsThatOfMargins(t *testing.T) {
 	cal := &data.Set{Logits: mat.NewDense(5, 2, []float64{0, 3, 0, 3, 0, 3, 0, 3, 0, 3}), Labels: []int{1, 1, 1, 0, 0}}
 	m := Platt(nil)

@@ -18,8 +18,8 @@ import (
 //
 //	p_k ∝ σ(w_kᵀ p̂ + c_k) ,  minimize ‖w_k‖²/(2C) + Σ_i log-loss_ik
 //
-// with the intercept free, as scikit-learn's LogisticRegression(C=C). [Platt] has one score for each class and no penalty. A nil
-// method is L-BFGS.
+// with the intercept free, as scikit-learn's LogisticRegression(C=C). [Platt] has one score for each class and no
+// penalty. A nil method is L-BFGS.
 func PlattVector(c float64, method optim.Method) *Smooth {
 	return &Smooth{title: "Platt scaling of all probabilities", of: plattVectorMap{c}, method: method}
 }

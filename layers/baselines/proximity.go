@@ -32,8 +32,9 @@ func unitRows(z *mat.Dense) *mat.Dense {
 // calibration rows takes 512 MiB.
 const searchRows = 64
 
-// proximity is exp(−mean of the squared distances) of each row to the k nearest of the points (N×P), both of length 1 or 0, found by
-// exact search. With kinds the rows are the points, and none is a neighbour of its kind. Once ctx is cancelled rows are left out.
+// proximity is exp(−mean of the squared distances) of each row to the k nearest of the points (N×P), both of length 1
+// or 0, found by exact search. With kinds the rows are the points, and none is a neighbour of its kind. Once ctx is
+// cancelled rows are left out.
 func proximity(ctx context.Context, points, rows *mat.Dense, k int, kinds []int) []float64 {
 	out := make([]float64, rows.RawMatrix().Rows)
 	squares := make([]float64, points.RawMatrix().Rows)

@@ -21,9 +21,9 @@ import (
 //	a = Dropout(ReLU(W₁ (z − c) + b₁))
 //	s = W_s a + b_s + α_s ⊙ pca(z) + β_s
 //
-// with c the mean of the calibration rows' features (as in package layers) and the similarity s in as many dimensions as pca(z) has, 50 as a rule. α and β are
-// single numbers for C ≤ 10 and vectors beyond. α starts at 1; β and all matrices start
-// at N(0, 0.01²), the biases b at U(−1/√in, 1/√in) as torch.nn.Linear does.
+// with c the mean of the calibration rows' features (as in package layers) and the similarity s in as many dimensions
+// as pca(z) has, 50 as a rule. α and β are single numbers for C ≤ 10 and vectors beyond. α starts at 1; β and all
+// matrices start at N(0, 0.01²), the biases b at U(−1/√in, 1/√in) as torch.nn.Linear does.
 //
 // As a map it is the kernel estimate P₁ among the rows of a batch, which its fit is
 // judged by; whoever predicts by it has an estimate over all calibration rows.

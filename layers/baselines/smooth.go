@@ -40,8 +40,8 @@ func (o *original) View(x *data.Set) (*layers.View, error) {
 // last fit.
 type Fitted struct{ layers.Trained }
 
-// fit minimizes m's loss over cal by a method, L-BFGS where that is nil, from the weights start, or m's own where that is
-// nil.
+// fit minimizes m's loss over cal by a method, L-BFGS where that is nil, from the weights start, or m's own where that
+// is nil.
 func (f *Fitted) fit(ctx context.Context, m layers.Map, cal *data.Set, start *graph.Weights, method optim.Method, rng *rand.Rand) error {
 	f.Trained = layers.Trained{Name: "minimize", Base: &original{}, Map: m, Start: start, By: cmp.Or[optim.Method](method, optim.LBFGS{})}
 	return f.Trained.Fit(ctx, cal, nil, rng)
@@ -69,8 +69,8 @@ func (c curved) Minimize(ctx context.Context, p optim.Problem, rng *rand.Rand) (
 	return c.by.Minimize(ctx, p, rng)
 }
 
-// Smooth is a map of the classifier's prediction, fitted to all rows at once. There is nothing to stop early: validation
-// rows are not looked at.
+// Smooth is a map of the classifier's prediction, fitted to all rows at once. There is nothing to stop early:
+// validation rows are not looked at.
 type Smooth struct {
 	Fitted
 
@@ -126,7 +126,8 @@ func oneVsRestLoss(b *graph.Builder, scores *gorgonia.Node, in layers.Batch) *go
 	return eachAndLabel(b, b.Apply(op.Softplus(2), in.Mask(b, scores)), scores, in) // 0 of a class that cannot be
 }
 
-// eachAndLabel describes the mean over the rows of w_i Σ_k each_ik − Σ_k label_ik T_ik, T_ik = 1[y_i = k] of labels without weights.
+// eachAndLabel describes the mean over the rows of w_i Σ_k each_ik − Σ_k label_ik T_ik, T_ik = 1[y_i = k] of labels
+// without weights.
 func eachAndLabel(b *graph.Builder, each, label *gorgonia.Node, in layers.Batch) *gorgonia.Node {
 	labels := in.Labels(b)
 	if b.Err() != nil {

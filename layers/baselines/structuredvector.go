@@ -19,9 +19,9 @@ import (
 //
 //	posterior = softmax(x + v ⊙ x + b)
 //
-// minimizing mean NLL + (C/n)(‖b‖² + ‖v‖²), which is strictly convex, from v = b = 0. x are the
-// smoothed log-probabilities at the best temperature, as there. The strength multiplies both penalties, 0: 1, as published;
-// a nil method is L-BFGS.
+// minimizing mean NLL + (C/n)(‖b‖² + ‖v‖²), which is strictly convex, from v = b = 0. x are the smoothed
+// log-probabilities at the best temperature, as there. The strength multiplies both penalties, 0: 1, as published; a
+// nil method is L-BFGS.
 func StructuredVector(method optim.Method, strength float64) *Smooth {
 	of := structuredVectorMap{strength: strength}
 	begin := func(cal *data.Set, w *graph.Weights) (optim.Method, error) {

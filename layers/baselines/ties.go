@@ -18,8 +18,8 @@ const leastTie = 1e-12
 // tiesOf are those of rows of scores: p/(1 − r) and p/(1 + r) are one value, r being the resolution.
 func tiesOf(x *data.Set) ties { return ties{2 * x.Resolution / (1 - x.Resolution)} }
 
-// width is how far apart two probabilities near p may lie that are one value. Above .999 the other classes of a row tell
-// probabilities apart by 1 − p.
+// width is how far apart two probabilities near p may lie that are one value. Above .999 the other classes of a row
+// tell probabilities apart by 1 − p.
 func (t ties) width(p float64) float64 {
 	return math.Abs(p) * (t.relative*min(1, 1e3*max(0, 1-p)) + leastTie)
 }
@@ -64,8 +64,9 @@ func reach(all []value, i int, more func(p float64) float64) (from, to float64) 
 // network gets float32 scores, of which those up to 64 are off by 2⁻¹⁹. Near 1 it is as [ties.width].
 func (t ties) singleReach(p float64) float64 { return max(t.width(p), ties{0x1p-19}.width(p)) }
 
-// between is the part of the gap of two values after which the next begins. It is no ratio of whole numbers, as midway is, where
-// shares of votes lie: between 2/23 and 4/23 of the calibration rows a row of 3/23 would be on either side, by rounding.
+// between is the part of the gap of two values after which the next begins. It is no ratio of whole numbers, as midway
+// is, where shares of votes lie: between 2/23 and 4/23 of the calibration rows a row of 3/23 would be on either side,
+// by rounding.
 const between = 1 / math.Phi
 
 // above is where value i ends and the next begins, where no rounding moves a probability across.

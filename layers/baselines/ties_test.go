@@ -54,8 +54,8 @@ var stepped = map[string]func() layers.Stateful{
 	"forest":     func() layers.Stateful { return &Forest{Trees: 40} },
 }
 
-// TestEqualValuesAreOne: what rounding moved apart makes the same model, and a row that another type rounds otherwise is
-// the same row.
+// TestEqualValuesAreOne: what rounding moved apart makes the same model, and a row that another type rounds otherwise
+// is the same row.
 func TestEqualValuesAreOne(t *testing.T) {
 	single := func(v float64) float64 { return float64(float32(v)) }
 	forms := []struct {

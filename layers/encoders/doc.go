@@ -15,9 +15,9 @@
 //
 // # Weights by name
 //
-// Weights have the names and shapes of PyTorch, so that weights.safetensors of a model's directory is a state dict of the same
-// network there. testdata/reference.py has the networks in PyTorch; a test checks that both give equal values, at inference and
-// in a training step.
+// Weights have the names and shapes of PyTorch, so that weights.safetensors of a model's directory is a state dict of
+// the same network there. testdata/reference.py has the networks in PyTorch; a test checks that both give equal values,
+// at inference and in a training step.
 //
 // # Training and inference
 //

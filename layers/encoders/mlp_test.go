@@ -76,7 +76,8 @@ func TestMLPForward(t *testing.T) {
 	}
 }
 
-// TestNetworkMasksNoClass: of a row far outside the training rows the logits lie thousands apart, and each class still can be.
+// TestNetworkMasksNoClass: of a row far outside the training rows the logits lie thousands apart, and each class still
+// can be.
 func TestNetworkMasksNoClass(t *testing.T) {
 	digits := data.Digits().Split([]float64{0.5, 0.5}, newRand(1))[0]
 	m := MLP{Hidden: []int{7}, Optim: optim.Settings{Epochs: 1}}

@@ -125,7 +125,8 @@ func (m *Model) fit(ctx context.Context, train, val *data.Inputs, s Settings, rn
 	return result, cmp.Or(err, lost)
 }
 
-// checkpointed is the observer of the fit, after the checkpoint of each epoch that is the best so far, until one is lost.
+// checkpointed is the observer of the fit, after the checkpoint of each epoch that is the best so far, until one is
+// lost.
 func (s Settings) checkpointed(m *Model, lost *error) func(optim.Epoch) {
 	observe := s.Optim.Observe
 	return func(e optim.Epoch) {

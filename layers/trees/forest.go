@@ -93,8 +93,8 @@ func (f *Forest) Frequencies(n int, x Rows) *mat.Dense {
 // words are how many times 64 dimensions the space of [Forest.Embed] has.
 const words = 2
 
-// Embed places n rows so that those which share leaves are near (N×128). The share of the trees in which two rows end in one
-// leaf is their proximity (Breiman 2003). Each leaf has P signs s, drawn by its tree and its place:
+// Embed places n rows so that those which share leaves are near (N×128). The share of the trees in which two rows end
+// in one leaf is their proximity (Breiman 2003). Each leaf has P signs s, drawn by its tree and its place:
 //
 //	z_i = Σ_t s_t,leaf(i) / √(T P) ,  E z_i·z_j = proximity of i and j
 //
@@ -115,8 +115,8 @@ func (f *Forest) Embed(n int, x Rows) *mat.Dense {
 	return out
 }
 
-// OutOfBag are, of the rows that the forest was grown on, the shares of the classes among the votes of the trees whose bags
-// have no row of the row's group (N×C), in the order in which the rows came; 1/C where there is no such tree.
+// OutOfBag are, of the rows that the forest was grown on, the shares of the classes among the votes of the trees whose
+// bags have no row of the row's group (N×C), in the order in which the rows came; 1/C where there is no such tree.
 func (f *Forest) OutOfBag(s *Sample) *mat.Dense {
 	out := mat.NewDense(s.rows, f.Classes, nil)
 	work.Ranges(s.rows, walked, func(lo, hi int) {
@@ -141,8 +141,8 @@ func (f *Forest) OutOfBag(s *Sample) *mat.Dense {
 	return out
 }
 
-// Nodes are the trees one after another, each from its root on, a split before all of its left child and that before all of
-// its right child: the columns, whole numbers as [node] has them, and the thresholds of the splits alone.
+// Nodes are the trees one after another, each from its root on, a split before all of its left child and that before
+// all of its right child: the columns, whole numbers as [node] has them, and the thresholds of the splits alone.
 func (f *Forest) Nodes() (columns, thresholds []float64) {
 	for _, tree := range f.trees {
 		for _, n := range tree {

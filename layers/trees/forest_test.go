@@ -43,8 +43,8 @@ func TestForestOfBytes(t *testing.T) {
 	}
 }
 
-// TestEmbedIsTheProximity: the products of rows are the shares of the trees in which they end in one leaf, but for the signs
-// that are drawn; a forest that was read places rows in the same way.
+// TestEmbedIsTheProximity: the products of rows are the shares of the trees in which they end in one leaf, but for the
+// signs that are drawn; a forest that was read places rows in the same way.
 func TestEmbedIsTheProximity(t *testing.T) {
 	const n, p = 60, 5
 	rng := rand.New(rand.NewPCG(3, 0))

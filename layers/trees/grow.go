@@ -10,11 +10,11 @@ import (
 	"calibra/graph/work"
 )
 
-// Growth grows extremely randomized trees (Geurts, Ernst and Wehenkel 2006), each of a bootstrap sample (Breiman 1996): as
-// many draws of a group, with replacement, as there are groups. A node of several classes visits ⌊√P⌋ columns, drawn
-// without replacement, and more until one is not constant in the node's rows. Each has one threshold, uniform between its
-// least and its greatest value there; a row of a value above goes to the right. The split is the one with the least Gini
-// impurity of its sides, the first of those that are equal:
+// Growth grows extremely randomized trees (Geurts, Ernst and Wehenkel 2006), each of a bootstrap sample (Breiman 1996):
+// as many draws of a group, with replacement, as there are groups. A node of several classes visits ⌊√P⌋ columns, drawn
+// without replacement, and more until one is not constant in the node's rows. Each has one threshold, uniform between
+// its least and its greatest value there; a row of a value above goes to the right. The split is the one with the least
+// Gini impurity of its sides, the first of those that are equal:
 //
 //	most Σ_c L_c²/Σ_c L_c + Σ_c R_c²/Σ_c R_c
 //
@@ -150,8 +150,8 @@ func (w *grower) alike(of []entry, kind int32) bool {
 // together is how many columns are read at a time: rows are far apart in memory.
 const together = 4
 
-// best draws the splits of a node of so many classes: some columns, then their thresholds. None is better than one of two
-// sides of one class each, so that none is drawn after it.
+// best draws the splits of a node of so many classes: some columns, then their thresholds. None is better than one of
+// two sides of one class each, so that none is drawn after it.
 func (w *grower) best(of []entry, classes int) (column int32, threshold float32) {
 	visits, most := int(math.Sqrt(float64(len(w.columns)))), math.Inf(-1)
 	for from := 0; from < visits || math.IsInf(most, -1) && from < len(w.columns); {
@@ -249,8 +249,8 @@ func (w *grower) gain(of []entry, values []float32, classes int, threshold float
 	return gain, there == 2
 }
 
-// divide puts the entries on the left of a split before the others, and is how many there are. They stay in the order of
-// their rows, in which columns are read fastest.
+// divide puts the entries on the left of a split before the others, and is how many there are. They stay in the order
+// of their rows, in which columns are read fastest.
 func (w *grower) divide(of []entry, column int32, threshold float32) (left int) {
 	right := w.right[:0]
 	for _, e := range of {

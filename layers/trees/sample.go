@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Sample is labelled rows that a [Forest] is grown on. It has them in the order of their numbers, so that a forest does not
-// depend on the order in which they come.
+// Sample is labelled rows that a [Forest] is grown on. It has them in the order of their numbers, so that a forest does
+// not depend on the order in which they come.
 type Sample struct {
 	rows, columns, classes int
 

@@ -1,6 +1,6 @@
-// Command check reads executed notebooks and exits with status 1 unless each is whole:
-// every code cell ran, none failed, each program shows something, the file is small. nbconvert alone does not check that,
-// as gonb reports a cell whose program fails on its standard error and goes on.
+// Command check reads executed notebooks and exits with status 1 unless each is whole: every code cell ran, none
+// failed, each program shows something, the file is small. nbconvert alone does not check that, as gonb reports a cell
+// whose program fails on its standard error and goes on.
 //
 //	go run ./check 01-quickstart.ipynb …
 package main

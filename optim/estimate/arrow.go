@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Arrow is a sum F (P×P) of outer products of vectors each of which is 0 but for few blocks of its entries, such as those
-// of the codewords of a row. With blocks of D that never meet in a vector, and all others after them,
+// Arrow is a sum F (P×P) of outer products of vectors each of which is 0 but for few blocks of its entries, such as
+// those of the codewords of a row. With blocks of D that never meet in a vector, and all others after them,
 //
 //	F = (D B; Bᵀ E) ,  D block diagonal ,  S = E − BᵀD⁻¹B ,
 //	F⁻¹(u; v) = (D⁻¹(u − Bx); x) ,  x = S⁻¹(v − BᵀD⁻¹u) ,

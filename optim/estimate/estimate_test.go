@@ -70,7 +70,8 @@ func TestNullSpace(t *testing.T) {
 	}
 }
 
-// The middle of a sandwich is that of its formula, of more rows than one product takes; stages have leverages of their own.
+// The middle of a sandwich is that of its formula, of more rows than one product takes; stages have leverages of their
+// own.
 func TestMeatIsItsFormula(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const n, first, all = 2*vectorsAtOnce + 7, 2, 5
@@ -119,7 +120,8 @@ func (f logistic) gradient(sum []float64, scale float64, w []float64) (value flo
 	return value
 }
 
-// Newton's method and L-BFGS find one least, where the gradient vanishes, and differences give the Hessian of a quadratic.
+// Newton's method and L-BFGS find one least, where the gradient vanishes, and differences give the Hessian of a
+// quadratic.
 func TestLeast(t *testing.T) {
 	f := logistic{normals(60, 4, rand.New(rand.NewPCG(5, 6)))}
 	sum := func(sum []float64, scale float64, x []float64) error { f.gradient(sum, scale, x); return nil }
@@ -147,7 +149,8 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// Clusters that lie apart have a centre each, at the mean of their rows by weight; rows that are all alike are no trouble.
+// Clusters that lie apart have a centre each, at the mean of their rows by weight; rows that are all alike are no
+// trouble.
 func TestKMeans(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	const n, k = 300, 3

@@ -9,13 +9,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// identified is the part of a weight's curvature that must be left of it beside the other weights. Sums of squares leave
-// 1e-15 of what is 0, differences of gradients 1e-11 of the largest curvature.
+// identified is the part of a weight's curvature that must be left of it beside the other weights. Sums of squares
+// leave 1e-15 of what is 0, differences of gradients 1e-11 of the largest curvature.
 const identified = 1e-9
 
 // NullSpace is what a positive semidefinite matrix of curvatures does not identify: of weights in units of curvature 1
-// ([UnitDiagonal]) less than 1e-9 is left along it. It is an orthonormal basis, and another of the same directions in these
-// units. It is by Cholesky factorization with pivots: PᵀSFSP = UᵀU, U = (U₁ U₂; 0 0), the null space is that of
+// ([UnitDiagonal]) less than 1e-9 is left along it. It is an orthonormal basis, and another of the same directions in
+// these units. It is by Cholesky factorization with pivots: PᵀSFSP = UᵀU, U = (U₁ U₂; 0 0), the null space is that of
 // (−U₁⁻¹U₂; I).
 func NullSpace(F *mat.SymDense) (basis, inUnits [][]float64) {
 	n := F.SymmetricDim()
@@ -81,8 +81,8 @@ func UnitDiagonal(F *mat.SymDense) (scaled *mat.SymDense, scale []float64) {
 	return scaled, scale
 }
 
-// InverseOff is (h + VVᵀ)⁻¹ − VVᵀ of orthonormal directions V: the inverse of h off V where that is its null space. It is
-// nil where h + VVᵀ is not positive definite, or has a condition above the largest.
+// InverseOff is (h + VVᵀ)⁻¹ − VVᵀ of orthonormal directions V: the inverse of h off V where that is its null space. It
+// is nil where h + VVᵀ is not positive definite, or has a condition above the largest.
 func InverseOff(h *mat.SymDense, directions [][]float64, largest float64) *mat.SymDense {
 	n := h.SymmetricDim()
 	full, inverse := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)

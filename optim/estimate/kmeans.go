@@ -14,8 +14,8 @@ import (
 const lloydIterations = 15
 
 // KMeans is k centres (k×d) of rows x (N×d) that count by their weights (N; nil: 1 each), which k-means++ (Arthur and
-// Vassilvitskii 2007) and 15 of Lloyd's iterations place. nearest is the centre nearest to each row (N). A centre that no
-// row is nearest to starts anew at the row that is farthest from its own.
+// Vassilvitskii 2007) and 15 of Lloyd's iterations place. nearest is the centre nearest to each row (N). A centre that
+// no row is nearest to starts anew at the row that is farthest from its own.
 func KMeans[I int | int32](
 	x *mat.Dense, weights []float64, k int, nearest func(centres *mat.Dense) []I, rng *rand.Rand,
 ) *mat.Dense {

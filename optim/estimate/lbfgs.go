@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// LBFGS moves x to the least of a smooth function by the limited-memory BFGS method and returns the least. f writes ∇f(x)
-// to grad and returns f(x). The best point counts even where a line search ran out of digits; an error means that there is
-// none.
+// LBFGS moves x to the least of a smooth function by the limited-memory BFGS method and returns the least. f writes
+// ∇f(x) to grad and returns f(x). The best point counts even where a line search ran out of digits; an error means that
+// there is none.
 func LBFGS(x []float64, s optimize.Settings, f func(grad, x []float64) float64) (least float64, err error) {
 	at, grad := make([]float64, len(x)), make([]float64, len(x))
 	at[0] = math.NaN() // nowhere yet

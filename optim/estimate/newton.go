@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Newton minimizes a smooth convex function f whose Hessian fits into memory, by Newton steps that are halved until f falls
-// (Armijo).
+// Newton minimizes a smooth convex function f whose Hessian fits into memory, by Newton steps that are halved until f
+// falls (Armijo).
 type Newton struct {
 	Steps  int     // at most
 	Enough float64 // a step ends the search that promises no more, twice what is left where f is quadratic
@@ -20,7 +20,8 @@ type Newton struct {
 
 const (
 	armijo = 1e-4
-	// quadratic is the gain of a step below which it needs no line search, in which the gain would drown in f's rounding.
+	// quadratic is the gain of a step below which it needs no line search, in which the gain would drown in f's
+	// rounding.
 	quadratic = 1e-10
 )
 
@@ -70,8 +71,8 @@ func Downhill(hess *mat.SymDense, grad []float64, least float64) []float64 {
 	return step.RawVector().Data
 }
 
-// differenceStep is h of fourth-order central differences of a gradient: h⁴/30 times its fourth derivative and the rounding
-// 1e-16/h are near 1e-11 for parameters of size 1.
+// differenceStep is h of fourth-order central differences of a gradient: h⁴/30 times its fourth derivative and the
+// rounding 1e-16/h are near 1e-11 for parameters of size 1.
 const differenceStep = 2e-4
 
 // Hessian is that at x by differences of the gradient, which it is asked for with a scale: it adds scale·∇f(x) to sum.

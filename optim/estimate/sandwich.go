@@ -121,8 +121,8 @@ const LargestLeverage = 0.5
 //
 //	J = Σ_rows n w² s sᵀ + Λ ,  the score of each stage over 1 − h, h = w sᵀ F⁻¹ s ,
 //
-// of rows that were seen n times with weight w. The leverage h makes up for the rows' pull on the fit that judges them, as
-// in MacKinnon & White's HC3 (1985), the jackknife to first order.
+// of rows that were seen n times with weight w. The leverage h makes up for the rows' pull on the fit that judges them,
+// as in MacKinnon & White's HC3 (1985), the jackknife to first order.
 type Meat struct {
 	J *mat.SymDense
 

@@ -10,9 +10,9 @@ type Pool struct {
 // Mean is the value of the regression in the pool, NaN of weight 0.
 func (p Pool) Mean() float64 { return p.Sum / p.Weight }
 
-// Pools is the non-decreasing function that is closest in squares to the targets y of rows, which are given by their values in
-// ascending order: weight[k] = Σ w and sum[k] = Σ w y of the rows of the k-th value. A value of weight 0 joins a pool beside it. The
-// pools are appended to dst.
+// Pools is the non-decreasing function that is closest in squares to the targets y of rows, which are given by their
+// values in ascending order: weight[k] = Σ w and sum[k] = Σ w y of the rows of the k-th value. A value of weight 0
+// joins a pool beside it. The pools are appended to dst.
 func Pools(dst []Pool, weight, sum []float64) []Pool {
 	from := len(dst)
 	for k, w := range weight {

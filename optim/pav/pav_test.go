@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPoolsAreTheLeastSquares: the regression at value k is max_{a≤k} min_{b≥k} of the mean of the values a…b (Robertson, Wright and
-// Dykstra 1988, theorem 1.4.4). Values of weight 0 take that of a pool beside them.
+// TestPoolsAreTheLeastSquares: the regression at value k is max_{a≤k} min_{b≥k} of the mean of the values a…b
+// (Robertson, Wright and Dykstra 1988, theorem 1.4.4). Values of weight 0 take that of a pool beside them.
 func TestPoolsAreTheLeastSquares(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 40 {

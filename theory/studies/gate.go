@@ -17,8 +17,9 @@ import (
 //
 //	log r = log q + g (log p − log q) − log Z ,  E KL(q* ‖ r) ≈ ½ (1−g)² Δ + ½ g² d/n_V ,  d = C² − 1
 //
-// with Δ = 2 KL(q* ‖ q) the bias and d/n_V the variance of the cell's own fit. Its least lies at g* = n_V Δ/(n_V Δ + d).
-// Cells of n, 4n and 16n rows have one bias, of which n is so large that nΔ = d/4; their gates are 1/5, 1/2 and 4/5.
+// with Δ = 2 KL(q* ‖ q) the bias and d/n_V the variance of the cell's own fit. Its least lies at g* = n_V Δ/(n_V Δ +
+// d). Cells of n, 4n and 16n rows have one bias, of which n is so large that nΔ = d/4; their gates are 1/5, 1/2 and
+// 4/5.
 func runGate(ctx context.Context, s theory.Settings, r *theory.Report) error {
 	p := newProblem(s, theory.Fast(), s.RNG(90))
 	c := &comparison{problem: p, cellProb: p.law(0)}

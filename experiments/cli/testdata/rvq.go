@@ -25,7 +25,8 @@ var mine = method.Method{
 	},
 }
 
-// RVQ has L levels of K codewords: s_l = argmin_k ‖r_l − c_lk‖², r_l+1 = r_l − c_l,s_l from r_1 = z. So z ≈ Σ_l c_l,s_l.
+// RVQ has L levels of K codewords: s_l = argmin_k ‖r_l − c_lk‖², r_l+1 = r_l − c_l,s_l from r_1 = z. So z ≈ Σ_l
+// c_l,s_l.
 type RVQ struct {
 	layers.KMeans
 	L int

@@ -4,8 +4,8 @@
 //	tensorboard --logdir runs/board
 //
 // A [Board] is a folder with a sub-folder for each run. A [Run] writes the losses of each stage after every epoch
-// ([Run.Observe]). When the run has ended, it writes the metrics and settings ([Run.Fitted]); TensorBoard lists them under
-// HParams. The tags are
+// ([Run.Observe]). When the run has ended, it writes the metrics and settings ([Run.Fitted]); TensorBoard lists them
+// under HParams. The tags are
 //
 //	divide/loss, divide/validation_loss    as curves.csv has them
 //	divide/gradient_norm                   of [optim.Point]

@@ -16,8 +16,8 @@ import (
 // eventFile is the name of a run's file. A run of the same name begins it anew.
 const eventFile = "events.out.tfevents.calibra"
 
-// events is a file of events: records of TensorFlow's TFRecord format, each a protocol buffer Event (tensorflow/core/util/event.proto).
-// Each is in the file as soon as it was added.
+// events is a file of events: records of TensorFlow's TFRecord format, each a protocol buffer Event
+// (tensorflow/core/util/event.proto). Each is in the file as soon as it was added.
 type events struct {
 	file *os.File
 	err  error // of the first write that failed

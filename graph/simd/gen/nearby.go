@@ -13,8 +13,8 @@ func nearbyUnit() {
 	kernel("leastScores", "(least, scores *float32, words, levels int, marks float32)", leastScores)
 }
 
-// leastScores keeps in least, so many rows of two vectors of slots, the least scores of each slot, ascending. scores has
-// a row of two vectors for each word; the bits of a score that marks clears give way to the number of the word.
+// leastScores keeps in least, so many rows of two vectors of slots, the least scores of each slot, ascending. scores
+// has a row of two vectors for each word; the bits of a score that marks clears give way to the number of the word.
 func leastScores() {
 	bytes := 4 * isa.Lanes()
 	marks, index := broadcastParam("marks"), zero()

@@ -22,8 +22,8 @@ func wordsAtATime() int {
 }
 
 // nearestTwo scores the slots in two vectors against groups of codewords, s = ½|c|² − x·c, and keeps the first index of
-// the least score of each slot, that score and the next. x has a row of two vectors for each of the d numbers of a slot,
-// words a row of a group's codewords. Scores get a row of two vectors for each codeword. The result is the least
+// the least score of each slot, that score and the next. x has a row of two vectors for each of the d numbers of a
+// slot, words a row of a group's codewords. Scores get a row of two vectors for each codeword. The result is the least
 // distance between the two scores of a slot. Meanwhile so many lines from ahead on are fetched for each group.
 func nearestTwo() {
 	h, bytes := wordsAtATime(), 4*isa.Lanes()

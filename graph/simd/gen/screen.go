@@ -17,9 +17,9 @@ func screenUnit() {
 }
 
 // splitSlots writes groups of sixteen slots, d numbers each, which lie one after the other from an address of x on, as
-// tiles: a row is a pair of features, a column a slot, an entry the upper halves of two float32. Let p be 2·⌈d/4⌉.
-// Rows 0 to p−1, and once more p to 2p−1, are the features rounded to bfloat16, rows 2p to 3p−1 what rounding left
-// over, cut to bfloat16. A group begins next bytes after the one before. To limit it writes slope·|x| + offset for each slot.
+// tiles: a row is a pair of features, a column a slot, an entry the upper halves of two float32. Let p be 2·⌈d/4⌉. Rows
+// 0 to p−1, and once more p to 2p−1, are the features rounded to bfloat16, rows 2p to 3p−1 what rounding left over, cut
+// to bfloat16. A group begins next bytes after the one before. To limit it writes slope·|x| + offset for each slot.
 func splitSlots() {
 	isa.Kernel("splitSlots", "(tiles, limit *float32, x **float32, d, next, groups int, slope, offset float32)")
 	group, limit, x := Load(Param("tiles"), GP64()), Load(Param("limit"), GP64()), Load(Param("x"), GP64())
@@ -72,7 +72,8 @@ func splitSlots() {
 	isa.Leave()
 }
 
-// nextFeatures returns the next four features of sixteen slots, or those before end and zeros, part being a mask of them.
+// nextFeatures returns the next four features of sixteen slots, or those before end and zeros, part being a mask of
+// them.
 func nextFeatures(from, stride, end, part reg.Register) (rows [4]vec) {
 	left := GP64()
 	MOVQ(end, left)

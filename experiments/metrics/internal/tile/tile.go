@@ -77,8 +77,8 @@ func Gaussian(x []float32) {
 // rowTables is how many tables the assembly of AddRows adds to side by side.
 const rowTables = 4
 
-// AddRows adds row j of b to row index[j] of dst, for all j of n rows in turn. Dst is tables of the same size, one after
-// another, and index has n numbers for each. Every index must lie in its table.
+// AddRows adds row j of b to row index[j] of dst, for all j of n rows in turn. Dst is tables of the same size, one
+// after another, and index has n numbers for each. Every index must lie in its table.
 func AddRows(dst []float32, index []int32, n int, b []float32) {
 	need(len(b), n*Lanes)
 	if n == 0 || len(index) == 0 {
@@ -112,7 +112,8 @@ type Lists struct {
 	height     int // the rows of the least tile that has them all
 }
 
-// NewLists are lists one after the other, the rows of list s being rows[from[s]:from[s+1]] and their factors as much of e.
+// NewLists are lists one after the other, the rows of list s being rows[from[s]:from[s+1]] and their factors as much of
+// e.
 func NewLists(from, rows []int32, e []float32) Lists {
 	if len(from) == 0 || from[0] < 0 || !slices.IsSorted(from) {
 		panic("tile: NewLists: the lists are not one after the other")

@@ -1,9 +1,9 @@
 // Package minimax holds the polynomials behind the elementary functions of
 // package simd, shared by the generated assembly and the Go path.
 //
-// Each polynomial is the minimax fit of its degree on the stated interval, found by the Remez algorithm in 50 digits. Its
-// coefficients were then rounded to float32; the lowest power comes first. The stated error is the relative error of the
-// rounded polynomial in exact arithmetic; half an ulp of float32 is 6.0e-8.
+// Each polynomial is the minimax fit of its degree on the stated interval, found by the Remez algorithm in 50 digits.
+// Its coefficients were then rounded to float32; the lowest power comes first. The stated error is the relative error
+// of the rounded polynomial in exact arithmetic; half an ulp of float32 is 6.0e-8.
 package minimax
 
 // Range reduction.

@@ -23,8 +23,8 @@ var mine = method.Method{
 	},
 }
 
-// Spread are codes whose codewords are slots of the calibration rows. Each is drawn with a probability in proportion to the squared
-// distance from the nearest of those before it:
+// Spread are codes whose codewords are slots of the calibration rows. Each is drawn with a probability in proportion to
+// the squared distance from the nearest of those before it:
 //
 //	P(c_k = z) ∝ min_{l<k} ‖z − c_l‖²        (Arthur and Vassilvitskii 2007)
 //

@@ -9,7 +9,8 @@ import (
 	"calibra/experiments/method"
 )
 
-// sources tell calibra study which cells this code has computed before. Name the folders of further packages too: *.go rank/*.go
+// sources tell calibra study which cells this code has computed before. Name the folders of further packages too: *.go
+// rank/*.go
 //
 //go:embed *.go
 var sources embed.FS

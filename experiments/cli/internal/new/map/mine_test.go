@@ -27,7 +27,8 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// TestOps holds the ops that the map is made of to central differences, in float32 and float64. An op of your own goes here.
+// TestOps holds the ops that the map is made of to central differences, in float32 and float64. An op of your own goes
+// here.
 func TestOps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 0))
 	logProbs := graph.Tensor(tensor.Float64, []float64{-0.5, -1, -3, -2, -0.2, -4}, 2, 3)

@@ -10,8 +10,8 @@ import (
 //
 //	p_y / ‖p‖₂ ,
 //
-// a proper score: its expectation over y ~ q is largest at p = q. More is better. Interval, noise floor and paired tests
-// follow from Row; a metric that is no mean over rows has All in its place.
+// a proper score: its expectation over y ~ q is largest at p = q. More is better. Interval, noise floor and paired
+// tests follow from Row; a metric that is no mean over rows has All in its place.
 var mine = method.Metric{
 	Key: "mine", Title: "Spherical", HigherIsBetter: true,
 	Row: func(logProbs []float64, label int) float64 {
