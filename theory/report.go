@@ -338,7 +338,7 @@ type Curve struct {
 	Style     Style
 }
 
-// Style is how a curve is drawn.
+// Style is how a curve is drawn: [Marks], [Joined] or [Prediction].
 type Style int
 
 const (

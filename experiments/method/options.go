@@ -107,7 +107,7 @@ func (o *Options) IntOr(name, words string, least int, paper, line string) int {
 	return answer(o, Key{Name: name, Kind: fmt.Sprintf("whole number ≥ %d", least), Default: words, Paper: paper, Line: line}, 0, integer(least))
 }
 
-// Float reads a finite number in a range.
+// Float reads a finite number in a range: [Positive], [NonNegative], [Share] or one of your own.
 func (o *Options) Float(name string, def float64, in Range, paper, line string) float64 {
 	return answer(o, Key{Name: name, Kind: in.kind(), Paper: paper, Line: line}, def, in.parse)
 }

@@ -25,7 +25,7 @@ type Own struct {
 	// be measured; tables leave it out. An infinity is an error.
 	Row func(logProbs []float64, label int) float64
 	// All is the metric of all rows together (logProbs N×C), which count by weight: how often a
-	// row was drawn, times its own weight. The arguments are to be left as they are; calls may be at the same time.
+	// row was drawn, times its own weight; weight is never nil. The arguments are to be left as they are; calls may be at the same time.
 	All func(logProbs *mat.Dense, labels []int, weight []float64) float64
 }
 
