@@ -195,9 +195,21 @@ func estimates(t *testing.T, lines [][]string) (all []reading) {
 	return all
 }
 
-// No command says for a third of its time that more than 90 % are done, and timeLeft is what the commands say, at each
-// twentieth of their time: beside the truth, for people to compare. The test logs at how many moments they differ by
-// more than a factor of 1.5 and a second.
+// foreseen reports whether an estimate is within such a factor of the truth, or a second.
+func foreseen(e reading, factor float64) bool {
+	return max(e.left/e.truth, e.truth/e.left) <= factor || math.Abs(e.left-e.truth) <= 1
+}
+
+// unforeseen are the commands whose first estimate is further from the truth than a factor of 2, and why.
+var unforeseen = map[string]string{
+	timed[0]: "the members of pool take twice what is expected on so few rows",
+	timed[8]: "the published methods take a third of what is expected on so few rows",
+}
+
+// The first estimate that is shown is within a factor of 2 of the truth but for the unforeseen ones. No command says
+// for a third of its time that more than 90 % are done, and timeLeft is what the commands say, at each twentieth of
+// their time: beside the truth, for people to compare. The test logs at how many moments they differ by more than a
+// factor of 1.5 and a second.
 func TestTimeLeft(t *testing.T) {
 	if os.Getenv("CALIBRA_RECORD") == "1" {
 		record(t)
@@ -214,6 +226,7 @@ func TestTimeLeft(t *testing.T) {
 			t.Fatalf("%s is not in %s", line, paces)
 		}
 		var late, far int
+		shown := false
 		for k, e := range estimates(t, runs[line]) {
 			if k%(moments/20) == 0 {
 				to.Write(append([]string{line}, data.Each([]float64{e.at, e.left, e.truth}, func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) })...))
@@ -221,7 +234,16 @@ func TestTimeLeft(t *testing.T) {
 			if e.done > 0.9 {
 				late++
 			}
-			if k > moments/10 && max(e.left/e.truth, e.truth/e.left) > 1.5 && math.Abs(e.left-e.truth) > 1 {
+			if !shown && e.at >= silence.Seconds() {
+				shown = true
+				if foreseen(e, 2) == (unforeseen[line] != "") {
+					t.Errorf("%s: after %.1f s it says %.1f s are left, in truth %.1f; unforeseen is %q", line, e.at, e.left, e.truth, unforeseen[line])
+				}
+			}
+			if e.done < 0 || e.done > 1 || e.left < 0 {
+				t.Errorf("%s: at %.1f s %.2f is done and %.1f s are left", line, e.at, e.done, e.left)
+			}
+			if k > moments/10 && !foreseen(e, 1.5) {
 				far++
 			}
 		}
