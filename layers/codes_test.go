@@ -143,22 +143,29 @@ func holdsView(t *testing.T, d *Divide, x *data.Set) {
 	}
 }
 
+// leftBy is the norm of what codes leave of the features in so many slots, and the quantized features.
+func leftBy(t *testing.T, c Codes, cal *data.Set, slots int) (float64, *Quantized) {
+	t.Helper()
+	d := &Divide{Slots: slots, Codebook: c, Optim: optim.Settings{Epochs: 1}}
+	if err := d.Fit(t.Context(), cal, nil, newRand(6)); err != nil {
+		t.Fatal(err)
+	}
+	q, err := d.Embed(cal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var diff mat.Dense
+	diff.Sub(LessCentre(cal.Features, d.weights), q)
+	return mat.Norm(&diff, 2), q.(*Quantized)
+}
+
 // TestResidualLevelsAreNearer: each further level leaves less of the slots, and L levels of K codewords less than L·K
 // codewords of one.
 func TestResidualLevelsAreNearer(t *testing.T) {
 	cal := blobs(400, 5)
 	left := func(c Codes) float64 {
-		d := &Divide{Slots: 2, Codebook: c, Optim: optim.Settings{Epochs: 1}}
-		if err := d.Fit(t.Context(), cal, nil, newRand(6)); err != nil {
-			t.Fatal(err)
-		}
-		q, err := d.Embed(cal)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var diff mat.Dense
-		diff.Sub(LessCentre(cal.Features, d.weights), q)
-		return mat.Norm(&diff, 2)
+		far, _ := leftBy(t, c, cal, 2)
+		return far
 	}
 	twelve := KMeans{Codewords: 12}
 	one, two, three := left(twelve), left(Residual{Of: twelve}), left(Residual{Of: twelve, Levels: 3})
@@ -293,18 +300,9 @@ func TestKMeansIsNearer(t *testing.T) {
 	cal := blobs(400, 5)
 	left := map[string]float64{}
 	for name, c := range map[string]Codes{"drawn": Fixed{Codewords: 24}, "k-means": KMeans{Codewords: 24}} {
-		d := &Divide{Slots: 4, Codebook: c, Optim: optim.Settings{Epochs: 1}}
-		if err := d.Fit(t.Context(), cal, nil, newRand(6)); err != nil {
-			t.Fatal(err)
-		}
-		q, err := d.Embed(cal)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var diff mat.Dense
-		diff.Sub(cal.Features, q)
-		left[name] = mat.Norm(&diff, 2)
-		if usage := q.(*Quantized).Usage(); name == "k-means" && slices.Contains(usage, 0) {
+		far, q := leftBy(t, c, cal, 4)
+		left[name] = far
+		if usage := q.Usage(); name == "k-means" && slices.Contains(usage, 0) {
 			t.Errorf("%s: usage %v", name, usage)
 		}
 	}
