@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"calibra/data"
 
@@ -59,7 +60,10 @@ func (s *LabelShift) each(name, more func(class int) string) string {
 		if at > 0 {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s %.3f → %.3f", name(y), s.Old[y], s.New[y]) + more(y)
+		text += fmt.Sprintf("%s %s → %s", name(y), thousandths(s.Old[y]), thousandths(s.New[y])) + more(y)
 	}
 	return text
 }
+
+// thousandths writes a number between 0 and 1 as .338.
+func thousandths(p float64) string { return strings.TrimPrefix(fmt.Sprintf("%.3f", p), "0") }

@@ -80,11 +80,11 @@ func (p *Predicted) Estimate(
 func (s *ShiftEstimate) String(name func(class int) string) string {
 	text := "new priors"
 	if !s.Shifted {
-		text = fmt.Sprintf("the shares of the classes do not differ by more than chance (p = %.3f): the priors stay\n"+
-			"shares of the classes", s.PValue)
+		text = fmt.Sprintf("the shares of the classes do not differ by more than chance (p = %s): the priors stay\n"+
+			"shares of the classes", thousandths(s.PValue))
 	}
 	return text + ", with 95 % intervals: " + s.each(name, func(y int) string {
-		return fmt.Sprintf(" (%.3f to %.3f)", s.Lower[y], s.Upper[y])
+		return fmt.Sprintf(" (%s to %s)", thousandths(s.Lower[y]), thousandths(s.Upper[y]))
 	})
 }
 
