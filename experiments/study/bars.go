@@ -1,38 +1,43 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments/metrics"
 	"calibra/experiments/report"
 )
 
-// localBars are the figures of Q1, in either embedding.
+// localBars are the figures of Q1.
 var localBars = figures("Local calibration (Q1)",
 	"Lower is better. Dots are the seeds, error bars one standard deviation where they are many. The black ticks are the noise floor: what the metric shows, in the same embedding, of a perfectly calibrated model with these predictions, whose labels are redrawn from them.",
 	func(f *Findings, s *subject) []*report.Drawing {
 		f.rank(s)
-		own, shared := s.localBars()
-		return []*report.Drawing{
-			s.drawing("q1-own", "LCE and MLCE of %s in each method's own embedding.", report.Bars(own)),
-			s.drawing("q1-shared", "LCE and MLCE of %s in the embedding shared by all methods.", report.Bars(shared)),
+		lce, mlce := s.localBars(f, metrics.LCE), s.localBars(f, metrics.MLCE)
+		var drawings []*report.Drawing
+		for k, in := range f.embeddings() {
+			drawings = append(drawings, s.drawing("q1-"+cmp.Or(strings.TrimPrefix(in.suffix, "_"), "shared"), "LCE and MLCE of %s in "+in.words+".",
+				report.Bars([]report.BarPanel{lce[k], mlce[k]})))
 		}
+		return drawings
 	})
 
-// localBars are panels of LCE and MLCE in either embedding, each metric on one scale.
-func (s *subject) localBars() (own, shared []report.BarPanel) {
-	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
-		a := s.bars(fmt.Sprintf("%s, own embedding: %s", m.Title(), s.Title()), ownMetric(m), noiseOf(m, ownEmbedding))
-		b := s.bars(fmt.Sprintf("%s, shared embedding: %s", m.Title(), s.Title()), sharedMetric(m), noiseOf(m, sharedEmbedding))
-		for _, bar := range slices.Concat(a.Bars, b.Bars) {
-			a.Top = max(a.Top, bar.Reach())
+// localBars are panels of a local metric, one an embedding, on one scale.
+func (s *subject) localBars(f *Findings, m metrics.Metric) (panels []report.BarPanel) {
+	top := 0.
+	for _, in := range f.embeddings() {
+		panel := s.bars(in.under(m.Title())+": "+s.Title(), in.metric(m), noiseOf(m, in))
+		for _, bar := range panel.Bars {
+			top = max(top, bar.Reach())
 		}
-		b.Top = a.Top
-		own, shared = append(own, a), append(shared, b)
+		panels = append(panels, panel)
 	}
-	return own, shared
+	for k := range panels {
+		panels[k].Top = top
+	}
+	return panels
 }
 
 // globalBars are panels of ECCE and NLL.
@@ -79,11 +84,13 @@ var noiseFloor = tables("Noise floor",
 	"A finite sample makes even a perfectly calibrated model look wrong. Noise is the value of each metric for labels redrawn from the model's own predictions; local metrics have one in the model's own embedding and one in the shared one. The excess over it is miscalibration. A sharper model has a lower floor, so raw values of different models do not compare their calibration alone.",
 	func(f *Findings) []*report.Table {
 		var columns []quantity
-		for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
-			own, floor := ownMetric(m), noiseOf(m, ownEmbedding)
-			own.title += " own"
-			floor.title = own.title + " noise"
-			columns = append(columns, floor, above(own, floor))
+		if in := f.embeddings()[0]; in.suffix != "" {
+			for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
+				own, floor := in.metric(m), noiseOf(m, in)
+				own.title += " own"
+				floor.title = own.title + " noise"
+				columns = append(columns, floor, above(own, floor))
+			}
 		}
 		for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE} {
 			columns = append(columns, noiseOf(m, sharedEmbedding), excess(m))

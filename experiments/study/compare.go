@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"calibra/data"
 	"calibra/experiments/method"
@@ -160,7 +161,7 @@ func (f *Findings) note() string {
 // worse than the best, and the bars.
 func Compared(f *Findings) *report.Section {
 	lines, verdicts := f.Lines(), f.Verdicts()
-	columns := slices.Concat(resultColumns(false), f.improvements(), f.others())
+	columns := slices.Concat(f.resultColumns(), f.improvements(), f.others())
 	t := f.table("Mean ± standard deviation over the seeds. The lowest NLL above; marked is the method to go on with, where the rows can tell; "+f.note(), columns)
 	rows := t.Blocks[0].Rows[:0]
 	for _, row := range t.Blocks[0].Rows { // of a method that failed there is nothing to show
@@ -178,15 +179,15 @@ func Compared(f *Findings) *report.Section {
 			}
 		}
 	}
-	section := &report.Section{Title: "Results", Note: resultsNote, Tables: []*report.Table{t}}
+	section := &report.Section{Title: "Results", Note: f.resultsNote(), Tables: []*report.Table{t}}
 	if folds := f.CrossFitted(); folds != "" {
 		section.Note = folds + " Local metrics are measured in one embedding of all rows (PCA of the standardized features)."
 	}
 	s := f.shown()[0]
-	own, shared := s.localBars()
+	in := strings.Join(data.Each(f.embeddings(), func(in embedding) string { return in.words }), " and in ")
 	section.Figures = []*report.Drawing{
-		{Name: "local", Figure: report.Bars([]report.BarPanel{own[0], shared[0], own[1], shared[1]}),
-			Caption: "LCE and MLCE in each method's own embedding and in the one shared by all, on one scale; black ticks are the noise floor, what a perfectly calibrated model would show."},
+		{Name: "local", Figure: report.Bars(slices.Concat(s.localBars(f, metrics.LCE), s.localBars(f, metrics.MLCE))),
+			Caption: "LCE and MLCE in " + in + ", on one scale; black ticks are the noise floor, what a perfectly calibrated model would show."},
 		{Name: "global", Figure: report.Bars(s.globalBars()), Caption: "ECCE, and NLL on an axis that does not begin at 0; black ticks are the noise floor."},
 	}
 	return section
@@ -317,7 +318,7 @@ func (f *Findings) summary(l Line) methodSummary {
 		}
 		one.Metrics[q.key] = v
 		if l.row.results[0].Own != nil && q.metric.Local() {
-			one.Own[q.key] = summaryValue{Spread: l.row.spread(ownMetric(q.metric))}
+			one.Own[q.key] = summaryValue{Spread: l.row.spread(ownEmbedding.metric(q.metric))}
 		}
 	}
 	return one

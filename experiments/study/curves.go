@@ -19,14 +19,15 @@ var sizeCurves = figures("Along the size of the calibration set",
 			places[100*fraction(c.Spec)] = strconv.FormatFloat(100*fraction(c.Spec), 'g', 3, 64)
 		}
 		var panels []report.LinePanel
-		for _, of := range []struct {
-			quantity
-			in string
-		}{{ownMetric(metrics.LCE), ", own embedding"}, {sharedMetric(metrics.LCE), ", shared embedding"}, {sharedMetric(metrics.NLL), ""}} {
+		add := func(title string, q quantity) {
 			panels = append(panels, report.LinePanel{
-				Title: of.title + of.in + ": " + s.Title(), X: "calibration rows fitted on, %", Y: of.title, Log: true, Places: places, Series: s.alongRows(of.quantity),
+				Title: title + ": " + s.Title(), X: "calibration rows fitted on, %", Y: q.title, Log: true, Places: places, Series: s.alongRows(q),
 			})
 		}
+		for _, in := range f.embeddings() {
+			add(in.under(metrics.LCE.Title()), in.metric(metrics.LCE))
+		}
+		add(metrics.NLL.Title(), sharedMetric(metrics.NLL))
 		drawn := func(line report.Series) bool { // the local metrics of rows without features, or of very few rows, are not
 			return slices.ContainsFunc(line.Mean, func(v float64) bool { return !math.IsNaN(v) })
 		}
@@ -34,7 +35,7 @@ var sizeCurves = figures("Along the size of the calibration set",
 		if len(panels) == 0 {
 			return nil
 		}
-		return []*report.Drawing{s.drawing("calsize", "LCE in either embedding and NLL of %s for various sizes of the calibration set.", report.Lines(panels))}
+		return []*report.Drawing{s.drawing("calsize", "LCE and NLL of %s for various sizes of the calibration set.", report.Lines(panels))}
 	})
 
 // alongRows are a line a method, along the share of the calibration rows.

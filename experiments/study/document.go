@@ -300,7 +300,7 @@ func (f *Findings) writeResults(w io.Writer) error {
 		all.add(m.String(), sharedMetric(m).value)
 	}
 	for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
-		all.add(m.String()+"_own", ownMetric(m).value)
+		all.add(m.String()+"_own", ownEmbedding.metric(m).value)
 		all.add(m.String()+"_own_noise", noiseOf(m, ownEmbedding).value)
 	}
 	for m := range metrics.Metrics {
@@ -310,7 +310,7 @@ func (f *Findings) writeResults(w io.Writer) error {
 		all.add(q.key, q.value)
 		all.add(q.key+"_noise", func(r *Result) float64 { return at(r.Noise, q.key) })
 	}
-	for _, q := range resultColumns(true)[len(resultColumns(false)):] {
+	for _, q := range truths {
 		all.add(strings.ReplaceAll(strings.ToLower(q.title), " ", "_"), q.value)
 	}
 	for third, name := range thirds {

@@ -196,12 +196,35 @@ var (
 		}
 		return out
 	}}
-	embeddings = []embedding{ownEmbedding, sharedEmbedding}
 )
+
+// embeddings are where local metrics are shown: in the shared one alone, which needs no title then, where no method has
+// one of its own.
+func (f *Findings) embeddings() []embedding {
+	if slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil && r.Own != nil }) {
+		return []embedding{ownEmbedding, sharedEmbedding}
+	}
+	only := sharedEmbedding
+	only.title = ""
+	return []embedding{only}
+}
+
+// under is a title with that of the embedding, if it has one.
+func (e embedding) under(title string) string {
+	if e.title == "" {
+		return title
+	}
+	return title + ", " + e.title
+}
+
+// metric is the local metric there.
+func (e embedding) metric(m metrics.Metric) quantity {
+	return quantity{metric: m, key: m.String(), own: e.suffix != "", title: m.Title(), value: func(r *Result) float64 { return at(e.of(r).values, m.String()) }}
+}
 
 // sharedMetric is the metric, local ones in the embedding shared by all methods.
 func sharedMetric(m metrics.Metric) quantity {
-	return quantity{metric: m, key: m.String(), title: m.Title(), value: func(r *Result) float64 { return at(r.Shared, m.String()) }}
+	return sharedEmbedding.metric(m)
 }
 
 // others are the metrics from outside.
@@ -219,15 +242,10 @@ func (f *Findings) measured() (all []quantity) {
 	return append(all, f.others()...)
 }
 
-// ownMetric is the local metric in the method's own embedding.
-func ownMetric(m metrics.Metric) quantity {
-	return quantity{metric: m, key: m.String(), own: true, title: m.Title(), value: func(r *Result) float64 { return at(ownEmbedding.of(r).values, m.String()) }}
-}
-
 // publishedMetric is the metric as the paper prints it.
 func publishedMetric(m metrics.Metric) quantity {
 	if m.Local() {
-		return ownMetric(m)
+		return ownEmbedding.metric(m)
 	}
 	return sharedMetric(m)
 }

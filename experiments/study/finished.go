@@ -183,7 +183,9 @@ func CompareFinished(ctx context.Context, all []*Finished, e run.Executor) (*Fin
 // comparedFits is Compared of fits that have no others of their kind.
 func comparedFits(f *Findings) *report.Section {
 	section := Compared(f)
-	section.Note = "Local metrics are measured in each method's own embedding and in the one shared by all. A method without an embedding of its own has the same number in both."
+	if section.Note = ""; len(f.embeddings()) > 1 {
+		section.Note = "Local metrics are measured in each method's own embedding and in the one shared by all. A method without an embedding of its own has the same number in both."
+	}
 	section.Tables[0].Caption = "The best fit above; " + f.note()
 	return section
 }

@@ -2,6 +2,7 @@ package study
 
 import (
 	"math"
+	"strings"
 
 	"calibra/experiments/report"
 )
@@ -11,10 +12,10 @@ var nan = math.NaN()
 // profiles are the figures of Q2.
 var profiles = figures("Local error by support (Q2)",
 	"Rows are cut into 15 quantile bins of the effective sample size of their neighbourhood, sparse on the left; lines are means over the seeds, bands one standard deviation. The dotted line is the noise floor: what the profile would be if the predictions were perfectly calibrated.",
-	func(_ *Findings, s *subject) []*report.Drawing {
+	func(f *Findings, s *subject) []*report.Drawing {
 		var panels []report.ProfilePanel
-		for _, view := range embeddings {
-			panel := report.ProfilePanel{Title: view.title + ": " + s.Title()}
+		for _, view := range f.embeddings() {
+			panel := report.ProfilePanel{Title: strings.TrimPrefix(view.title+": "+s.Title(), ": ")}
 			for _, r := range s.rows {
 				line := report.ProfileLine{Name: title(r.spec), Ours: r.spec.Method == tableOrder[0], Style: style(r.spec.Catalog, r.spec.Method)}
 				for _, res := range r.results {
@@ -40,7 +41,7 @@ var profiles = figures("Local error by support (Q2)",
 var sparsest = tables("Sparse, middle, dense",
 	"Thirds of the test rows by the distance to their tenth nearest calibration row in the shared embedding: the same rows for every method, fixed before any was fitted. Noise is the error of the same rows for labels redrawn from the model's own predictions. (Above, the effective sample size is counted inside each method's own bins, so its sparse rows differ from method to method.)",
 	func(f *Findings) (all []*report.Table) {
-		for _, view := range embeddings {
+		for _, view := range f.embeddings() {
 			var columns []quantity
 			for third := range thirds {
 				q, floor := inThird(third, view)

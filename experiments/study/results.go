@@ -12,39 +12,50 @@ import (
 	"calibra/experiments/report"
 )
 
-// resultColumns are those of the table of results, in the paper's order, local metrics in both
-// embeddings. The first of each pair is what the paper prints.
-func resultColumns(known bool) []quantity {
-	in := func(q quantity, embedding string) quantity {
-		q.title += " " + embedding
-		return q
+// truths are the quantities that are known where the posterior is.
+var truths = []quantity{trueLCE, klToTruth}
+
+// resultColumns are those of the table of results. Local metrics are in both embeddings, first as the paper prints them,
+// where a method has one of its own.
+func (f *Findings) resultColumns() []quantity {
+	columns := []quantity{sharedMetric(metrics.NLL)}
+	for _, in := range f.embeddings() {
+		for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE} {
+			q := in.metric(m)
+			q.title = strings.TrimSpace(q.title + " " + strings.TrimSuffix(in.title, "embedding"))
+			columns = append(columns, q)
+		}
 	}
-	out := []quantity{
-		sharedMetric(metrics.NLL), in(ownMetric(metrics.LCE), "own"), in(ownMetric(metrics.MLCE), "own"),
-		in(sharedMetric(metrics.LCE), "shared"), in(sharedMetric(metrics.MLCE), "shared"),
-		sharedMetric(metrics.ECCE), sharedMetric(metrics.ECE), sharedMetric(metrics.Accuracy),
-	}
-	if known {
-		out = append(out, trueLCE, klToTruth)
-	}
-	return out
+	return append(columns, sharedMetric(metrics.ECCE), sharedMetric(metrics.ECE), sharedMetric(metrics.Accuracy))
+}
+
+// known reports whether the posterior is.
+func (f *Findings) known() bool {
+	return slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil && r.Truth != nil })
 }
 
 // resultsNote explains how they are to be read.
-const resultsNote = "Mean and standard deviation over the seeds. Local metrics are measured in each method's own embedding, as in the paper's tables, and in one embedding shared by all methods (PCA of the standardized features, fitted on the calibration rows), which compares methods and not embeddings. Methods without an embedding of their own have the same number in both."
+func (f *Findings) resultsNote() string {
+	note := "Mean and standard deviation over the seeds."
+	if len(f.embeddings()) > 1 {
+		note += " Local metrics are measured in each method's own embedding, as in the paper's tables, and in one embedding shared by all methods (PCA of the standardized features, fitted on the calibration rows), which compares methods and not embeddings. Methods without an embedding of their own have the same number in both."
+	}
+	return note
+}
 
 // Results is the table of all metrics and, where the paper has the data set, the
 // same beside its numbers.
 func Results(f *Findings) *report.Section {
-	known := slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil && r.Truth != nil })
-	section := &report.Section{
-		Title: "Results",
-		Note:  resultsNote,
-		Tables: []*report.Table{
-			f.table("Results. Best in bold, second underlined.", append(resultColumns(known), f.others()...)),
-		},
+	columns := f.resultColumns()
+	if f.known() {
+		columns = append(columns, truths...)
 	}
-	if known {
+	section := &report.Section{
+		Title:  "Results",
+		Note:   f.resultsNote(),
+		Tables: []*report.Table{f.table("Results. Best in bold, second underlined.", append(columns, f.others()...))},
+	}
+	if f.known() {
 		section.Note += " The posterior of synthetic data is known. True LCE is the mean |p − q| over all rows and classes, without noise from labels or smoothing by a kernel. KL to truth is the part of the negative log-likelihood that a better calibrator could save."
 	}
 	if t := f.besidePaper(); t != nil {
@@ -68,7 +79,7 @@ func headsOf(columns []quantity) []report.Head {
 }
 
 // drops are the columns of results that a narrow terminal loses, those of high numbers first.
-var drops = map[string]int{"PHI Brier": 8, "MLCE own": 7, "MLCE shared": 6, "ECCE": 5, "LCE own": 4, "PHI NLL": 3, "class-wise ECE": 2, "KL to truth": 1}
+var drops = map[string]int{"PHI Brier": 8, "MLCE own": 7, "MLCE shared": 6, "MLCE": 6, "ECCE": 5, "LCE own": 4, "PHI NLL": 3, "class-wise ECE": 2, "KL to truth": 1}
 
 // table shows the quantities of every row of every subject.
 func (f *Findings) table(caption string, columns []quantity) *report.Table {
