@@ -127,7 +127,7 @@ func (c *compareCmd) shifted(ctx context.Context, t *terminal, methods *method.C
 		return err
 	}
 	rows.source, rows.doubts = problem.Source, c.doubts
-	v, err := rows.verdict(ctx, t, methods, "", 0, nil, func(fitted *verdict.Verdict) (*verdict.Verdict, error) {
+	v, err := rows.verdict(ctx, t, methods, 0, nil, func(fitted *verdict.Verdict) (*verdict.Verdict, error) {
 		if fitted == nil || fitted.Cause != verdict.Shifted {
 			return nil, nil
 		}

@@ -49,7 +49,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 	switch {
 	case in.embedding == nil:
 		t.note("no regions are searched: nothing says where the rows lie; --features FILE names a file with their features")
-	case c.Features == "" && in.described == nil:
+	case in.features == "" && in.described == nil:
 		t.note("regions are described by directions of the embedding; --features FILE describes them by the columns of a features file")
 	}
 	size := in.size()
@@ -63,7 +63,7 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 		return err
 	}
 	judge := func(fitted *verdict.Verdict) (*verdict.Verdict, error) { return verdict.JudgeDiagnosis(d, fitted), nil }
-	v, err := in.verdict(ctx, t, methods, c.Features, c.Seed, d.Recoverable, judge)
+	v, err := in.verdict(ctx, t, methods, c.Seed, d.Recoverable, judge)
 	if err != nil {
 		return err
 	}
@@ -132,10 +132,10 @@ func (c *diagnoseCmd) together(ctx context.Context, in *judged, d *diagnosis.Dia
 
 // read reads the predictions, where they lie, and how they are to be examined.
 func (c *diagnoseCmd) read(ctx context.Context, t *terminal, methods *method.Catalog) (in *judged, e diagnosis.Examination, err error) {
-	if in, err = c.judged(ctx, t, methods, c.In, c.Seed); err != nil {
+	if in, err = c.judged(ctx, t, methods, c.In, c.Features, c.Seed); err != nil {
 		return nil, e, err
 	}
-	if e, err = in.examination(c.Features); err != nil {
+	if e, err = in.examination(); err != nil {
 		return nil, e, err
 	}
 	e.Search, e.Redraws = diagnosis.SearchSettings{Codewords: c.Codewords, Rows: c.Rows}, c.Redraws

@@ -278,11 +278,11 @@ func (c *evaluateCmd) read(ctx context.Context, t *terminal, catalog *method.Cat
 		return nil, err
 	}
 	defer held.Release()
-	in, err := c.judged(ctx, t, catalog, c.In, c.Seed)
+	in, err := c.judged(ctx, t, catalog, c.In, c.Features, c.Seed)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := in.lie(c.Features, c.Embedding); err != nil {
+	if _, err := in.lie(c.Embedding); err != nil {
 		return nil, err
 	}
 	if in.sets, err = in.coverage(); err != nil {
@@ -356,5 +356,5 @@ func (c *evaluateCmd) verdict(step division, t *terminal, methods *method.Catalo
 		}
 		return v, err
 	}
-	return in.verdict(step(1, "set methods beside the classifier"), t, methods, c.Features, c.Seed, r.Recovered, judge)
+	return in.verdict(step(1, "set methods beside the classifier"), t, methods, c.Seed, r.Recovered, judge)
 }

@@ -31,6 +31,7 @@ type judged struct {
 
 	embedding       mat.Matrix // nil without
 	path            string
+	features        string               // the file that says where the rows lie, "" where their own says it
 	flags           string               // that read the file, as another command takes them
 	source          *data.Source         // whose test rows they are, nil of predictions
 	unread          string               // [data.Source.Unread] of the file
@@ -57,29 +58,51 @@ func (f *judgedFlags) raw(methods *method.Catalog, path string) error {
 	return data.Inputf(path, "holds raw rows and no predictions; name a column of probabilities for each class prob_NAME, the true class label, or train a network on some of the rows by --encoder mlp")
 }
 
-// judged reads predictions with labels. Of a features file, and of other data that calibra fit takes, they are the
-// classifier's own for the test rows, which lie where the principal components of their features say.
-func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *method.Catalog, path string, seed uint64) (*judged, error) {
+// judged reads predictions with labels, whose rows lie where the file features says, "" for none. Of a features file, and
+// of other data that calibra fit takes, they are the classifier's own for the test rows, which lie where the principal
+// components of their features say; so are predictions that equal those of the file features.
+func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *method.Catalog, path, features string, seed uint64) (*judged, error) {
 	if err := f.raw(methods, path); err != nil {
 		return nil, err
 	}
 	j, err := readJudged(ctx, methods, path, f.scores())
 	if errors.Is(err, data.ErrNoPredictions) {
-		var src *data.Source
-		if src, err = f.tested(ctx, t, methods, path, seed); err == nil {
-			if j, err = unchanged(methods, src, path); err == nil {
-				j.source, j.unread = src, src.Unread
-			}
+		if j, err = f.tested(ctx, t, methods, path, seed); err == nil {
+			t.note("%s holds no predictions: the classifier's own are judged, for its %d test rows", path, len(j.Labels))
 		}
 	}
 	if err != nil {
 		return nil, err
+	}
+	if j.features = features; j.source == nil {
+		if own := f.own(ctx, t, methods, j, seed); own != nil {
+			t.note("%s holds the classifier's own predictions for the test rows of %s, and is judged as these", path, features)
+			j = own
+		}
 	}
 	j.flags = f.scoresFlags.said() + f.tableFlags.said()
 	if j.Labels == nil {
 		return nil, data.Inputf(path, "has no labels to judge the predictions by")
 	}
 	return j, nil
+}
+
+// own are the test rows of the file that says where the rows of predictions lie, where these are the classifier's own
+// for them; else nil.
+func (f *judgedFlags) own(ctx context.Context, t *terminal, methods *method.Catalog, p *judged, seed uint64) *judged {
+	if has, err := data.HasArray(p.features, "test_logits"); err != nil || !has {
+		return nil
+	}
+	if sets, err := data.HasArray(p.path, "sets"); err != nil || sets { // which the file of features has not
+		return nil
+	}
+	j, err := f.tested(ctx, t, methods, p.features, seed)
+	// 1e-6 is what probabilities in single precision leave of a logarithm.
+	if err != nil || !slices.Equal(j.Labels, p.Labels) || !mat.EqualApprox(j.LogProbs, p.LogProbs, 1e-6) ||
+		!slices.Equal(j.Weights, p.Weights) || p.Groups.Of != nil && !slices.Equal(j.Groups.Of, p.Groups.Of) {
+		return nil
+	}
+	return j
 }
 
 // readJudged are predictions that a file holds; of what the program makes itself there are none.
@@ -121,9 +144,8 @@ func (j *judged) fitted(ctx context.Context, methods *method.Catalog, seed uint6
 }
 
 // verdict is what judge says of the rows, given the verdict on methods that are fitted beside (see fitted), with what
-// is to be done: its commands name the file features where the rows have theirs there.
-func (j *judged) verdict(ctx context.Context, t *terminal, methods *method.Catalog,
-	features string, seed uint64, g *metrics.Recovered, judge func(fitted *verdict.Verdict) (*verdict.Verdict, error)) (*verdict.Verdict, error) {
+// is to be done.
+func (j *judged) verdict(ctx context.Context, t *terminal, methods *method.Catalog, seed uint64, g *metrics.Recovered, judge func(fitted *verdict.Verdict) (*verdict.Verdict, error)) (*verdict.Verdict, error) {
 	fitted, err := j.fitted(ctx, methods, seed, g)
 	if err != nil {
 		return nil, err
@@ -132,26 +154,30 @@ func (j *judged) verdict(ctx context.Context, t *terminal, methods *method.Catal
 	if v == nil || err != nil {
 		return nil, err
 	}
-	j.repaired(ctx, v, features, seed)
+	j.repaired(ctx, v, seed)
 	v.Notes = &t.said
 	v.Doubt(j.doubts...)
 	return v, nil
 }
 
 // repaired gives a verdict the method to use and the commands that fit it and apply it, or those that fit a correction
-// to the features of these rows, which the file of that name has: its own file where that is one of features.
-func (j *judged) repaired(ctx context.Context, v *verdict.Verdict, features string, seed uint64) {
+// to the features of these rows: to their own file where that is one of features.
+func (j *judged) repaired(ctx context.Context, v *verdict.Verdict, seed uint64) {
 	switch in := quoted(relative(j.path)); {
-	case v.Say == verdict.CannotTell && j.source != nil && features == "" && study.CrossFit(v, in, labelledRows(ctx, j.path)):
+	case v.Say == verdict.CannotTell && j.source != nil && j.features == "" && study.CrossFit(v, in, labelledRows(ctx, j.path)):
 	case v.Say == verdict.Use && !slices.Contains(verdict.Corrections[1:], v.Method):
 		v.Commands = remedy(v, study.Commands(in, run.Spec{Method: v.Method, Seed: seed}, 0))
 	case j.described != nil:
-		corrections(v, "", cmp.Or(features, j.path))
+		corrections(v, "", cmp.Or(j.features, j.path))
 	default:
-		corrections(v, j.path, features)
+		fitted, err := data.HasArray(j.features, "cal_labels")
+		if err != nil || !fitted {
+			j.features = ""
+		}
+		corrections(v, j.path, j.features)
 	}
 	for i := range v.Commands {
-		if j.source != nil && features == "" {
+		if j.source != nil && j.features == "" {
 			v.Commands[i] += j.flags
 		}
 	}
@@ -166,8 +192,8 @@ func labelledRows(ctx context.Context, path string) int {
 	return src.Cal.Len()
 }
 
-// tested is a features file, or other data, with test rows.
-func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *method.Catalog, path string, seed uint64) (*data.Source, error) {
+// tested are the classifier's own predictions for the test rows of a features file, or of other data that has some.
+func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *method.Catalog, path string, seed uint64) (*judged, error) {
 	src, err := f.open(ctx, t, methods, path, seed, data.Names{}, f.scores(), f.Encoder)
 	if err == nil {
 		err = src.Require("test_logits")
@@ -178,8 +204,11 @@ func (f *judgedFlags) tested(ctx context.Context, t *terminal, methods *method.C
 	if err != nil {
 		return nil, err
 	}
-	t.note("%s holds no predictions: the classifier's own are judged, for its %d test rows", path, src.Test.Len())
-	return src, nil
+	j, err := unchanged(methods, src, path)
+	if err == nil {
+		j.source, j.unread = src, src.Unread
+	}
+	return j, err
 }
 
 // unchanged are the classifier's own predictions for the test rows of a file.
@@ -262,11 +291,11 @@ func (j *judged) embed(key string) error {
 	return nil
 }
 
-// describe reads the features of the rows from another file, or takes their own where path is ""; their principal
-// components are the embedding, and its groups are those of rows that have none of their own.
-func (j *judged) describe(path string) (d *data.Described, err error) {
-	if d = j.described; path != "" {
-		d, err = j.Describe(path, j.path)
+// describe reads the features of the rows from another file, or takes their own; their principal components are the
+// embedding, and its groups are those of rows that have none of their own.
+func (j *judged) describe() (d *data.Described, err error) {
+	if d = j.described; j.features != "" {
+		d, err = j.Describe(j.features, j.path)
 	}
 	if err != nil {
 		return nil, err
@@ -287,27 +316,27 @@ func (j *judged) count(features mat.Matrix) {
 	j.TestWeights, j.copies = rowcheck.CountCopies(&data.Set{Features: features, Logits: j.LogProbs, Labels: j.Labels, Weights: j.Weights, Soft: j.Soft, Groups: j.Groups})
 }
 
-// lie finds where the rows lie: where the file features says, of "" their own features if they have any and no key is
-// named, or else the array key. It counts the copies among them there.
-func (j *judged) lie(features, key string) (d *data.Described, err error) {
-	if features == "" && (j.described == nil || key != "") {
+// lie finds where the rows lie: where another file says, else their own features if they have any and no key is named,
+// or else the array key. It counts the copies among them there.
+func (j *judged) lie(key string) (d *data.Described, err error) {
+	if j.features == "" && (j.described == nil || key != "") {
 		if err := j.embed(key); err != nil {
 			return nil, err
 		}
 		j.count(j.embedding)
 		return nil, nil
 	}
-	if d, err = j.describe(features); err == nil {
+	if d, err = j.describe(); err == nil {
 		j.count(d.Features)
 	}
 	return d, err
 }
 
-// examination is how the rows are diagnosed: by the features that another file has of them or, where path is "", by
-// their own, if there are any.
-func (j *judged) examination(path string) (e diagnosis.Examination, err error) {
+// examination is how the rows are diagnosed: by the features that another file has of them, or by their own, if there
+// are any.
+func (j *judged) examination() (e diagnosis.Examination, err error) {
 	e = diagnosis.Examination{Soft: j.Soft, ClassNames: j.ClassNames}
-	d, err := j.lie(path, "")
+	d, err := j.lie("")
 	if err != nil {
 		return e, err
 	}
@@ -349,7 +378,7 @@ func place(ctx context.Context, methods *method.Catalog, src *data.Source, path 
 	if err != nil {
 		return nil, err
 	}
-	e, err := rows.examination("")
+	e, err := rows.examination()
 	if err != nil || rows.copies != nil && rows.copies.Counted < diagnosis.FewestRows {
 		return nil, err
 	}

@@ -218,11 +218,11 @@ type question struct {
 	files []string
 }
 
-// questions are those of a situation whose files are there: the last two of the classifier's own predictions for the
-// test rows of the features file.
-func (s *situation) questions(features, predictions string, at func(name string) string) []question {
+// questions are those of a situation whose files are there: evaluate and diagnose know of the predictions and where
+// their rows lie, the last two of all rows.
+func (s *situation) questions(features, predictions, rows string, at func(name string) string) []question {
 	seeds := cmp.Or(s.seeds, "1")
-	of := []string{"--in", predictions, "--features", features}
+	of := []string{"--in", predictions, "--features", rows}
 	if s.bare {
 		of = of[:2]
 	}
@@ -232,7 +232,7 @@ func (s *situation) questions(features, predictions string, at func(name string)
 		{"study", []string{"study", "main", "--data", features, "--methods", s.methods, "--seeds", seeds, "--out", at("study")}, []string{"study/report.html", "study/tables.md", "study/tables.tex"}},
 		{"evaluate", slices.Concat([]string{"evaluate", "--replicates", "0", "--redraws", "59", "--html", at("evaluate.html")}, of), []string{"evaluate.html"}},
 		{"diagnose", slices.Concat([]string{"diagnose", "--redraws", "99", "--rows", "20", "--out", at("diagnose")}, of), []string{"diagnose/diagnosis.html"}},
-		{"evaluate all", []string{"evaluate", "--in", features, "--replicates", "0", "--redraws", "19"}, nil},
+		{"evaluate all", []string{"evaluate", "--in", predictions, "--features", features, "--replicates", "0", "--redraws", "59"}, nil},
 		{"diagnose all", []string{"diagnose", "--in", features, "--out", at("diagnose all")}, nil},
 	}
 	return slices.DeleteFunc(all, func(q question) bool { return q.door == "study" && !s.study })
@@ -264,10 +264,10 @@ func TestSituations(t *testing.T) {
 		if err := os.MkdirAll(at("."), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		features, predictions, _ := s.files(t, at("."))
+		features, predictions, rows := s.files(t, at("."))
 		section := fmt.Sprintf("\n## %s\n\n%s\n\n| command | say | cause | verdict | remedy |\n|---|---|---|---|---|\n", strings.ToUpper(s.name[:1])+s.name[1:], s.truth)
 		said[s.name] = map[string]judgement{}
-		for _, q := range s.questions(features, predictions, at) {
+		for _, q := range s.questions(features, predictions, rows, at) {
 			v, refused := q.ask(t, s.name, at)
 			if refused != "" {
 				section += fmt.Sprintf("| %s | | | refuses: %s | |\n", q.door, strings.ReplaceAll(refused, at("")+"/", ""))
