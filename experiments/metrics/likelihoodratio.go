@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 
@@ -18,7 +19,8 @@ import (
 //	H0: p        H1: softmax(v ⊙ log p + b) ,  b_0 = 0
 //
 // by twice the logarithm of the ratio of their likelihoods, which under H0 is χ² with 2C − 1 degrees of freedom where
-// every class has enough rows, and else what labels redrawn from p give. It is the question of Guthrie & Franck (2024)
+// every class has enough rows. Else p is that of the score test, which asks the same by the first step from H0, against
+// labels redrawn from p. It is the question of Guthrie & Franck (2024)
 // of two classes and of Vennos, Xing & Franck (2026, arXiv 2602.18573, MCLLO) of several; their maps scale log-odds
 // against one class, C − 1 of them, and vector scaling each class, so that no class is another's base. Weights count as
 // their effective number of rows. What no v and b can mend, such as an error in one region, it does not see.
@@ -37,21 +39,20 @@ const (
 	// eventsOfChiSquared is how large Σ_i p_ic (1 − p_ic) must be of each class c for χ² to hold. From 12 on the test
 	// at 5 % rejected 4 to 8 % of calibrated draws, with 2 to 6 it rejected 11 to 19 %.
 	eventsOfChiSquared = 12
-	// ratioRedraws are those of the labels where it is less, and mostRatioWork the N·(2C − 1)² of them that are
-	// affordable; without them there is no test.
-	ratioRedraws, mostRatioWork = 99, 2e8
+	// ratioRedraws are those of the labels where it is less.
+	ratioRedraws = 99
 	// mostRatioClasses bound the matrix of (2C − 1)² second derivatives.
 	mostRatioClasses = 256
 )
 
-// NewLikelihoodRatio tests predictions (N×C). It is nil with fewer than five rows per degree of freedom, more than 256
-// classes, or where a rare class asks for more redraws than are affordable. It uses Rows and Soft of s.
+// NewLikelihoodRatio tests predictions (N×C). It is nil with fewer than five rows per degree of freedom or more than 256
+// classes. It uses Rows and Soft of s.
 func NewLikelihoodRatio(logProbs *mat.Dense, labels []int, s Settings, rng *rand.Rand) (*LikelihoodRatio, error) {
 	b, _, err := prepare(logProbs, labels, nil, s)
 	if err != nil {
 		return nil, err
 	}
-	f := &scaling{binned: b, log: b.Bounded(), enough: 1e-14}
+	f := &scaling{binned: b, log: b.Bounded()}
 	degrees := 2*b.Classes - 1
 	rows := b.Effective()
 	if rows < float64(rowsPerDegree*degrees) || b.Classes > mostRatioClasses {
@@ -59,26 +60,30 @@ func NewLikelihoodRatio(logProbs *mat.Dense, labels []int, s Settings, rng *rand
 	}
 	before, fitted := f.ratio()
 	r := &LikelihoodRatio{Statistic: 2 * rows * (before - fitted), Degrees: degrees, NLL: before, Fitted: fitted}
-	switch {
-	case f.rarest()*rows/b.Total() >= eventsOfChiSquared:
+	if f.rarest()*rows/b.Total() >= eventsOfChiSquared {
 		r.PValue = distuv.ChiSquared{K: float64(degrees)}.Survival(r.Statistic)
-	case float64(b.N)*float64(degrees*degrees) > mostRatioWork:
-		return nil, nil
-	default:
+	} else {
 		r.Redraws = ratioRedraws
 		r.PValue = f.redrawn(rng)
 	}
 	return r, nil
 }
 
-// ratio is the loss under H0 and the least under H1.
-func (f *scaling) ratio() (before, fitted float64) {
+// identity is x under H0.
+func (f *scaling) identity() []float64 {
 	x := make([]float64, 2*f.Classes-1)
 	for c := range f.Classes {
 		x[c] = 1
 	}
+	return x
+}
+
+// ratio is the loss under H0 and the least under H1.
+func (f *scaling) ratio() (before, fitted float64) {
+	const enough = 1e-14 // nats a row that the last step may promise, twice what is left
+	x := f.identity()
 	before = f.loss(x)
-	estimate.Newton{Steps: newtonSteps, Enough: f.enough, Value: f.loss, Derivatives: f.derivatives}.Minimize(x)
+	estimate.Newton{Steps: newtonSteps, Enough: enough, Value: f.loss, Derivatives: f.derivatives}.Minimize(x)
 	return before, min(before, f.loss(x))
 }
 
@@ -96,26 +101,51 @@ func (f *scaling) rarest() float64 {
 	return least
 }
 
-// redrawn is the p-value of the ratio by labels redrawn from the predictions.
+// redrawn is the p-value of gᵀ(∇²)⁻¹g at H0 by labels redrawn from the predictions, whose ∇² is that of any labels.
 func (f *scaling) redrawn(rng *rand.Rand) float64 {
-	const near = 1e-3 // of the statistic: where the least lies at infinity, each step gains as much less
-	fall := func(b *binned) float64 {
-		before, fitted := (&scaling{binned: b, log: f.log, enough: near / f.Total()}).ratio()
-		return before - fitted
+	gradient, hessian := f.derivatives(f.identity())
+	var factor mat.Cholesky
+	for !factor.Factorize(hessian) { // of predictions that are all certain it is 0
+		for k := range gradient {
+			hessian.SetSym(k, k, hessian.At(k, k)+1)
+		}
+	}
+	expected := floats.AddTo(make([]float64, len(gradient)), gradient, f.observedSums(f.binned))
+	score := func(b *binned) float64 {
+		g := mat.NewVecDense(len(expected), floats.SubTo(make([]float64, len(expected)), expected, f.observedSums(b)))
+		var step mat.VecDense
+		if err := factor.SolveVecTo(&step, g); err != nil && !errors.As(err, new(mat.Condition)) {
+			panic(err)
+		}
+		return mat.Dot(g, &step)
 	}
 	labels := f.redraw(ratioRedraws, rng)
-	falls := make([]float64, len(labels))
+	scores := make([]float64, len(labels))
 	work.Each(len(labels), 1, func(k int) {
-		falls[k] = fall(f.under(checked.Truth{Label: labels[k].all(f.N)}))
+		scores[k] = score(f.under(checked.Truth{Label: labels[k].all(f.N)}))
 	})
-	return tail(fall(f.binned), falls, func(x float64) float64 { return x })
+	return tail(score(f.binned), scores, func(x float64) float64 { return x })
+}
+
+// observedSums are Σ_i w_i q_ic (ℓ_ic, 1) of the labels of b, less its part of b_0, over Σ w: the part of −∇ that is
+// theirs.
+func (f *scaling) observedSums(b *binned) []float64 {
+	sums := make([]float64, 2*f.Classes-1)
+	for i := range f.N {
+		b.EachShare(i, func(y int, q float64) {
+			q *= f.W(i) / f.Total()
+			if sums[y] += q * f.log.At(i, y); y > 0 {
+				sums[f.Classes+y-1] += q
+			}
+		})
+	}
+	return sums
 }
 
 // scaling is the mean NLL of softmax(v ⊙ ℓ + b), of x = (v_0 … v_{C−1}, b_1 … b_{C−1}).
 type scaling struct {
 	*binned
-	log    *mat.Dense // ℓ, N×C
-	enough float64    // a step ends the search that promises no more than so many nats a row, twice what is left
+	log *mat.Dense // ℓ, N×C
 }
 
 // row writes the log-probabilities of row i.

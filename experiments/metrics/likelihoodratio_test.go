@@ -93,10 +93,11 @@ func TestLikelihoodRatioOfCalibrated(t *testing.T) {
 }
 
 // TestLikelihoodRatioOfRareEvents: of an event expected three times in 300 rows redraws give p; χ² rejected a fifth of
-// such calibrated draws.
+// such calibrated draws. Of one that is told a tenth as likely they reject half, as they did of the ratio
+// itself.
 func TestLikelihoodRatioOfRareEvents(t *testing.T) {
 	const draws = 50
-	rejected := 0
+	rejected, found := 0, 0
 	for draw := range draws {
 		rng := rand.New(rand.NewPCG(66, uint64(draw)))
 		l, labels := calibratedRows(300, 2, .35, 4.5, rng)
@@ -107,6 +108,20 @@ func TestLikelihoodRatioOfRareEvents(t *testing.T) {
 		if r.PValue < .05 {
 			rejected++
 		}
+		for i := range labels {
+			row := l.RawRowView(i)
+			row[0] -= math.Log(10)
+			floats.AddConst(-floats.LogSumExp(row), row)
+		}
+		if r, err = NewLikelihoodRatio(l, labels, Settings{}, rng); err != nil {
+			t.Fatal(err)
+		}
+		if r.PValue < .05 {
+			found++
+		}
+	}
+	if found < draws/2 {
+		t.Errorf("of %d draws of an event ten times as frequent as told %d are rejected", draws, found)
 	}
 	if most := .05*draws + 2*math.Sqrt(draws*.05*.95); float64(rejected) > most {
 		t.Errorf("%d of %d calibrated draws are rejected at 5 %%", rejected, draws)
