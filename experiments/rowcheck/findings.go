@@ -1,6 +1,8 @@
 package rowcheck
 
 import (
+	"strings"
+
 	"calibra/data"
 	"calibra/layers"
 
@@ -24,6 +26,9 @@ type Findings struct {
 // read them.
 func (f *Findings) Doubts(features bool) []string {
 	doubts := []string{f.Labels, f.TestLabels}
+	if of := func(rows string) string { return strings.Replace(f.Labels, "calibration rows", rows, 1) }; f.TestLabels == of("test rows") {
+		doubts = []string{of("calibration rows and the test rows")}
+	}
 	if features {
 		doubts = append(doubts, f.Features)
 	}

@@ -25,8 +25,8 @@ type SeenRows struct {
 
 // String is a sentence of a warning.
 func (t *SeenRows) String() string {
-	return fmt.Sprintf("the calibration rows look like rows that the classifier was trained on: it is right on %.1f %% of them and on %.1f %% of the test rows, and its loss is less on one of them in %.0f %% of pairs (p ≤ %.1g); calibrate on rows that it has not seen",
-		100*t.Accuracy, 100*t.TestAccuracy, 100*t.Better, max(t.P, trainingP/1e3))
+	return fmt.Sprintf("the calibration rows look like rows that the classifier was trained on: it is right on %.1f %% of them and on %.1f %% of the test rows, and its loss is less on one of them in %.0f %% of pairs (p ≤ 1e-6); calibrate on rows that it has not seen",
+		100*t.Accuracy, 100*t.TestAccuracy, 100*t.Better)
 }
 
 // trainingP is below which p rows are said to be of the training, if the chance that their
