@@ -44,7 +44,7 @@ const (
 // prints hides the bar until it reports again.
 func (t *terminal) watch(ctx context.Context) (shown context.Context, stop func()) {
 	now := time.Now()
-	t.bar = &steps{on: t, began: now, next: now.Add(silence), hidden: true, pace: pace{stages: []stage{{0, 1, 1, 0}}}}
+	t.bar = &steps{on: t, began: now, next: now.Add(silence), hidden: true, pace: pace{stages: []stage{{0, 1, 0, 0}}}}
 	end := work.Beat(time.Second/2, t.bar.show)
 	return work.WithProgress(ctx, t.bar.report), func() { end(); t.bar.hide() }
 }
@@ -152,10 +152,11 @@ type pace struct {
 	shown    float64 // the largest share that was
 }
 
-// stage is a part of a command: it takes the whole from one share to another and should take so many seconds.
+// stage is a part of a command: it takes the whole from one share to another, and should take so many seconds.
 type stage struct {
-	from, to, seconds float64
-	began             float64 // NaN before
+	from, to float64
+	seconds  float64 // 0: nobody knows
+	began    float64 // NaN before
 }
 
 // divide replaces the stages behind the step that goes on.
@@ -216,7 +217,7 @@ func (p *pace) at(now float64) (done, left float64) {
 			left = p.within(s, now, slow)
 			total = took + left
 		}
-		if took > believed*s.seconds { // else there was nothing to do
+		if s.seconds > 0 && took > believed*s.seconds { // else there was nothing to do
 			of := took / total * s.seconds / (s.seconds + telling)
 			sum, weight = sum+of*math.Log(total/s.seconds), weight+of
 		}
@@ -227,12 +228,20 @@ func (p *pace) at(now float64) (done, left float64) {
 	return p.shown, left
 }
 
-// within is how many seconds of a stage are left, which goes on by so much slower than expected: a step is taken to go
-// on as fast as the stage did until it began, and to need a tenth of what it took, at least, until its end is reported.
+// within is how many seconds of a stage are left, which goes on by so much slower than expected; +Inf where nothing is
+// known. It is taken to be slower by the geometric mean of 1 and what it was so far, whose weight grows with what is
+// done: its parts need not all be as slow. A step needs a tenth of what it took, at least, until its end is reported.
 func (p *pace) within(s stage, now, slow float64) float64 {
 	share := func(x float64) float64 { return (x - s.from) / (s.to - s.from) }
 	done, to, took := share(p.from), share(max(p.from, min(p.to, s.to))), now-p.since
-	whole := (p.since - s.began + believed*slow*s.seconds) / (done + believed)
+	expected := slow * s.seconds
+	whole := expected * math.Pow((p.since-s.began+believed*expected)/(done+believed)/expected, (1+done)/2)
+	switch {
+	case s.seconds == 0 && done == 0:
+		return math.Inf(1)
+	case s.seconds == 0:
+		whole = (p.since - s.began) / done
+	}
 	return (1-to)*whole + max((to-done)*whole-took, believed*took)
 }
 

@@ -30,7 +30,7 @@ func placing(s source.Size, most int) float64 {
 // evaluating is for an evaluation with corrections.
 func evaluating(s source.Size) float64 {
 	n, c := float64(s.Tested), float64(s.Classes)
-	return shared(n*(1.2e-4+1.1e-5*c) + metrics.Expected(s.Tested, s.Classes))
+	return shared(n*(2.7e-4+1e-5*c) + metrics.Expected(s.Tested, s.Classes))
 }
 
 // weighing is for [weigh] where the recommended method is no part of it.
@@ -43,7 +43,9 @@ func weighing(s source.Size) float64 {
 }
 
 // judging is for [weigh] beside the classifier, which nothing is measured locally for.
-func judging(s source.Size) float64 { return 5e-5 * float64(s.Tested) }
+func judging(s source.Size) float64 {
+	return float64(s.Tested) * (1.5e-5 + 3e-6*float64(s.Classes))
+}
 
 // drawing is for a page.
-func drawing(s source.Size) float64 { return .05 + float64(s.Tested)*(8e-5+2e-6*float64(s.Classes)) }
+func drawing(s source.Size) float64 { return .15 + 5e-5*float64(s.Tested) }

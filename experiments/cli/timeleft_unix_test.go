@@ -169,7 +169,7 @@ type reading struct{ at, done, left, truth float64 }
 // estimates are what a command says by its lines in paces.
 func estimates(t *testing.T, lines [][]string) (all []reading) {
 	t.Helper()
-	p := pace{stages: []stage{{0, 1, 1, 0}}}
+	p := pace{stages: []stage{{0, 1, 0, 0}}}
 	at := func(i int) float64 { return parsed(t, lines[i][1])[0] }
 	began, next := at(0), 0
 	total := at(len(lines)-1) - began
@@ -200,13 +200,7 @@ func foreseen(e reading, factor float64) bool {
 	return max(e.left/e.truth, e.truth/e.left) <= factor || math.Abs(e.left-e.truth) <= 1
 }
 
-// unforeseen are the commands whose first estimate is further from the truth than a factor of 2, and why.
-var unforeseen = map[string]string{
-	timed[0]: "the members of pool take twice what is expected on so few rows",
-	timed[8]: "the published methods take a third of what is expected on so few rows",
-}
-
-// The first estimate that is shown is within a factor of 2 of the truth but for the unforeseen ones. No command says
+// The first estimate that is shown is within a factor of 2 of the truth. No command says
 // for a third of its time that more than 90 % are done, and timeLeft is what the commands say, at each twentieth of
 // their time: beside the truth, for people to compare. The test logs at how many moments they differ by more than a
 // factor of 1.5 and a second.
@@ -236,8 +230,8 @@ func TestTimeLeft(t *testing.T) {
 			}
 			if !shown && e.at >= silence.Seconds() {
 				shown = true
-				if foreseen(e, 2) == (unforeseen[line] != "") {
-					t.Errorf("%s: after %.1f s it says %.1f s are left, in truth %.1f; unforeseen is %q", line, e.at, e.left, e.truth, unforeseen[line])
+				if !foreseen(e, 2) {
+					t.Errorf("%s: after %.1f s it says %.1f s are left, in truth %.1f", line, e.at, e.left, e.truth)
 				}
 			}
 			if e.done < 0 || e.done > 1 || e.left < 0 {

@@ -206,7 +206,7 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 // search and the description on one.
 func times(rows, features, classes int) []float64 {
 	n, m, c, cores := float64(rows), float64(features), float64(classes), float64(work.Threads())
-	return []float64{n * (1.2e-4 + 1.1e-5*c) / cores, n * (1e-4 + 1.1e-6*m), n * (1.8e-4 + 6e-7*c) / cores, n * (4e-5 + 5e-6*c)}
+	return []float64{n * (2.7e-4 + 1e-5*c) / cores, n * (2.2e-4 + 5e-7*m), n * (2.1e-4 + 5e-6*c) / cores, n * (4e-5 + 1e-5*c)}
 }
 
 // Expected is about how many seconds [Diagnose] takes for N rows with M features, 0 where they lie nowhere, and C

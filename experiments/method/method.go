@@ -62,23 +62,21 @@ func (g Group) Published() bool { return g == Paper || g == Baseline || g == Out
 // Aside reports whether lists leave it out unless all are asked for: the variants and the controls.
 func (g Group) Aside() bool { return g == Variant || g == Control }
 
-// Cost is the approximate cost of a fit on one core: Seconds for 10,000 rows of 10 classes and 512
-// features, and the power of the classes by which they grow. Times are from times.csv in
-// studies on CIFAR-10 features, letters and proximity100.
-type Cost struct{ Seconds, ClassPower float64 }
+// Cost is about how many seconds a fit to 10,000 rows takes on one core: Rows + Features M/512 + Classes (C/10)^Power,
+// as fits took that are in testdata/costs.csv of package run.
+type Cost struct{ Rows, Features, Classes, Power float64 }
 
 // Moment is the cost of a method that is fitted at once.
-var Moment = Cost{Seconds: 0.1}
+var Moment = Cost{Features: .05, Classes: .02, Power: 1.5}
 
 // untimed stands for the cost of a method that nobody has timed: it is run among the long
 // ones, so that a study that runs cells side by side does not end with it alone.
-var untimed = Cost{Seconds: 30, ClassPower: 1}
+var untimed = Cost{Rows: 15, Classes: 15, Power: 1}
 
-// Of is the seconds of a fit to rows with these numbers of features and classes; half of them are
-// spent on the features.
+// Of is the seconds of a fit to rows with these numbers of features and classes.
 func (c Cost) Of(rows float64, features, classes int) float64 {
 	c = cmp.Or(c, untimed)
-	return c.Seconds * math.Pow(float64(classes)/10, c.ClassPower) * rows / 1e4 * (1 + float64(features)/512) / 2
+	return rows / 1e4 * (c.Rows + c.Features*float64(features)/512 + c.Classes*math.Pow(float64(classes)/10, c.Power))
 }
 
 // Suits is an *InputError that names the array, where rows that the method would be fitted to have features that no

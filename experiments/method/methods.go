@@ -13,12 +13,15 @@ import (
 // Methods lists all methods, the paper's first.
 var All = slices.Concat(papers, beyond, controls)
 
+// costOfVQ is that of the paper's calibrator and its likes.
+var costOfVQ = Cost{2.2, 0, .08, 2.5}
+
 // papers are the methods that papers have published, the paper's own first.
 var papers = []Method{
 	{
 		Name: "vq", Group: Paper, Reference: "Divide et Calibra",
 		Line:  "the paper's calibrator: quantized head, then a bilinear Dirichlet map for each region",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: costOfVQ,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), o.bilinear(), o.Stage("calibrate", Published))
 		},
@@ -26,7 +29,7 @@ var papers = []Method{
 	{
 		Name: "vq-nc", Group: Paper, Reference: "Divide et Calibra",
 		Line:  "the quantized head alone, not calibrated",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{4, 0},
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{1.6, 0, .1, 1},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Identity{}, optim.Settings{})
 		},
@@ -34,7 +37,7 @@ var papers = []Method{
 	{
 		Name: "vq-dc", Group: Paper, Reference: "Divide et Calibra",
 		Line:  "the quantized head with one global Dirichlet map",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{1.9, 0, .06, 1.5},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Dirichlet{}, o.Stage("calibrate", Published))
 		},
@@ -70,7 +73,7 @@ var papers = []Method{
 	{
 		Name: "ps", Group: Baseline, Reference: "Platt 1999",
 		Line:  "Platt scaling: a sigmoid of each class's score",
-		Needs: onLogits, Cost: Moment,
+		Needs: onLogits, Cost: Cost{.12, .08, .125, 2.5},
 		New: func(o *Options) layers.Stateful {
 			method := o.Minimize()
 			c := o.FloatOr("platt.C", "none", Positive, "1",
@@ -84,13 +87,13 @@ var papers = []Method{
 	{
 		Name: "dc", Group: Baseline, Reference: "Kull et al. 2019",
 		Line:  "Dirichlet calibration by maximum likelihood",
-		Needs: onLogits, Cost: Cost{3, 2},
+		Needs: onLogits, Cost: Cost{.06, 0, .28, 2.5},
 		New: func(o *Options) layers.Stateful { return &baselines.Dirichlet{Method: o.Minimize()} },
 	},
 	{
 		Name: "dc-odir", Group: Baseline, Reference: "Kull et al. 2019",
 		Line:  "Dirichlet calibration, off-diagonal and intercept penalized, strengths cross-validated",
-		Needs: onLogits, Cost: Cost{65, 1.5},
+		Needs: onLogits, Cost: Cost{.46, .13, .48, 2.5},
 		New: func(o *Options) layers.Stateful {
 			return &baselines.DirichletODIR{
 				Grid:  o.Floats("odir.strengths", []float64{10, 1, 1e-1, 1e-2, 1e-3}, NonNegative, "", "penalties λ and μ to choose from"),
@@ -102,7 +105,7 @@ var papers = []Method{
 	{
 		Name: "sm", Group: Baseline, Reference: "Berta et al. 2025",
 		Line:  "structured matrix scaling",
-		Needs: onLogits, Cost: Cost{2, 1}, Penalized: true,
+		Needs: onLogits, Cost: Cost{.04, 0, .024, 2}, Penalized: true,
 		New: func(o *Options) layers.Stateful {
 			return baselines.Structured(o.minimize(newton), o.Float("sm.strength", 1, Positive, "1", "what the published penalties are multiplied by"))
 		},
@@ -118,7 +121,7 @@ var papers = []Method{
 	{
 		Name: "kc", Group: Baseline, Reference: "Lin, Trivedi and Sun 2023, as the paper runs it",
 		Line:  "kernel calibration as the paper runs it: Local Nets' similarity, trained alone",
-		Needs: onBoth, StopsEarly: true, Cost: Cost{50, 0},
+		Needs: onBoth, StopsEarly: true, Cost: Cost{22, 0, 0, 0},
 		Weighing: "a row enters each kernel sum by its weight",
 		New: func(o *Options) layers.Stateful {
 			hidden, dropout, sigma := o.net()
@@ -128,7 +131,7 @@ var papers = []Method{
 	{
 		Name: "kc-original", Group: Baseline, Reference: "Lin, Trivedi and Sun 2023",
 		Line:  "kernel calibration as its authors have it (KCal)",
-		Needs: onBoth, StopsEarly: true, Cost: Cost{40, 0},
+		Needs: onBoth, StopsEarly: true, Cost: Cost{0, 5, 8, .7},
 		Weighing: "a row enters each kernel sum by its weight",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.KCal{
@@ -142,7 +145,7 @@ var papers = []Method{
 	{
 		Name: "ln", Group: Baseline, Reference: "Barbera et al. 2025",
 		Line:  "Local Nets: a new head that agrees with its neighbourhood",
-		Needs: onBoth, StopsEarly: true, Cost: Cost{60, 0},
+		Needs: onBoth, StopsEarly: true, Cost: Cost{28, 8, 0, 0},
 		Weighing: "a row enters each kernel sum by its weight, which multiplies its loss too",
 		New: func(o *Options) layers.Stateful {
 			hidden, dropout, sigma := o.net()
@@ -155,7 +158,7 @@ var papers = []Method{
 	{
 		Name: "pc", Group: Baseline, Reference: "Xiong et al. 2023",
 		Line:  "ProCal: density ratio over confidence and proximity",
-		Needs: onBoth, Cost: Moment,
+		Needs: onBoth, Cost: Cost{0, 2.2, .024, 1.5},
 		Weighing: "a row enters each density by its weight, and its neighbours are rows alike",
 		New: func(o *Options) layers.Stateful {
 			return &baselines.ProCal{Neighbours: o.Int("procal.neighbours", 50, 1, "",
@@ -165,7 +168,7 @@ var papers = []Method{
 	{
 		Name: "vector", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "vector scaling: a scale and an offset for each class",
-		Needs: onLogits, Cost: Moment,
+		Needs: onLogits, Cost: Cost{.11, .05, .031, 3},
 		New: func(o *Options) layers.Stateful {
 			return baselines.Vector(o.Minimize(), o.Float("vector.strength", 0, NonNegative, "0", "penalty λ of scales and offsets; 0 is maximum likelihood"))
 		},
@@ -182,7 +185,7 @@ var papers = []Method{
 	{
 		Name: "beta", Group: Baseline, Reference: "Kull, Silva Filho and Flach 2017",
 		Line:  "beta calibration of each class against the rest",
-		Needs: onLogits, Cost: Moment,
+		Needs: onLogits, Cost: Cost{0, .2, .12, 2.5},
 		New: func(o *Options) layers.Stateful { return baselines.Beta(o.Minimize()) },
 	},
 	{
@@ -210,13 +213,13 @@ var papers = []Method{
 	{
 		Name: "local-ts", Group: Baseline, Reference: "Ding et al. 2021",
 		Line:  "local temperature scaling: a temperature for each row, from its features",
-		Needs: onBoth, Cost: Moment,
+		Needs: onBoth, Cost: Cost{0, 1.2, .03, 1.5},
 		New: func(o *Options) layers.Stateful { return baselines.LocalTemperature(o.Minimize()) },
 	},
 	{
 		Name: "ts-published", Group: Baseline, Reference: "Guo et al. 2017",
 		Line:  "temperature scaling by the published optimizer, which stops before the optimum",
-		Needs: onLogits, Cost: Cost{15, 0},
+		Needs: onLogits, Cost: Cost{.4, .6, .8, 1.5},
 		New: func(o *Options) layers.Stateful {
 			return baselines.PublishedTemperature(o.fixedLBFGS())
 		},
@@ -224,7 +227,7 @@ var papers = []Method{
 	{
 		Name: "dc-published", Group: Baseline, Reference: "Kull et al. 2019",
 		Line:  "Dirichlet calibration by the published optimizer, which stops before the optimum",
-		Needs: onLogits, Cost: Cost{15, 0.5},
+		Needs: onLogits, Cost: Cost{.3, 2, 1.2, 1.5},
 		New: func(o *Options) layers.Stateful {
 			return baselines.PublishedDirichlet(o.fixedLBFGS())
 		},
@@ -237,7 +240,7 @@ var beyond = []Method{
 	{
 		Name: "anchored-bilinear", Title: "Anchored bilinear", Group: Variant,
 		Line:  "the paper's bilinear map on the original head at one temperature",
-		Needs: onBoth, StopsEarly: true, Cost: Cost{20, 1},
+		Needs: onBoth, StopsEarly: true, Cost: Cost{.3, 0, .6, 1},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.anchor(learnedCodes), o.bilinear(), o.Stage("calibrate", Published))
 		},
@@ -245,20 +248,20 @@ var beyond = []Method{
 	{
 		Name: "corrected", Title: "Corrected", Group: Variant,
 		Line:  "one joint correction of the classifier's scores: a linear map of the features, and tables for soft codes on random codewords",
-		Draws: true, Needs: onBoth, Cost: Cost{45, 1},
+		Draws: true, Needs: onBoth, Cost: Cost{18, 0, 19, .5},
 		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
 	},
 
 	{
 		Name: "pool", Title: "Pool", Group: Recommended,
 		Line:  "a log-linear pool of other methods, weighted by what they say of rows whose labels they have not seen",
-		Draws: true, Needs: onBoth, Cost: Cost{50, 1},
+		Draws: true, Needs: onBoth, Cost: Cost{21, 0, 17, .5},
 		New: func(o *Options) layers.Stateful { return o.pool() },
 	},
 	{
 		Name: "forest", Title: "Forest", Group: Variant,
 		Line:  "extremely randomized trees of the features and the logits, pooled with temperature scaling by rows out of bag",
-		Draws: true, Needs: onBoth, Cost: Cost{3, 0.5},
+		Draws: true, Needs: onBoth, Cost: Cost{1.2, 0, 1.3, .5},
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Forest{Trees: o.Int("forest.trees", 300, 1, "", "trees, or as many as 20 MB hold")}
 		},
@@ -267,7 +270,7 @@ var beyond = []Method{
 	{
 		Name: "vq-start", Group: Variant,
 		Line:  "vq whose early stopping may return to the start, the quantized head alone",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: costOfVQ,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), o.bilinear(), fromStart(o.Stage("calibrate", Published)))
 		},
@@ -275,7 +278,7 @@ var beyond = []Method{
 	{
 		Name: "vq-centred", Group: Variant,
 		Line:  "vq-start with steps whose size does not depend on the numbers of classes and slots",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: costOfVQ,
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.Divide(), layers.Centred{}, fromStart(o.Stage("calibrate", Published)))
 		},
@@ -283,7 +286,7 @@ var beyond = []Method{
 	{
 		Name: "vq-rank", Group: Variant,
 		Line:  "vq with several receivers and senders for each codeword",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: costOfVQ,
 		New: func(o *Options) layers.Stateful {
 			m := layers.Rank{Rank: o.Int("rank.rank", 2, 1, "1", "factors r of each codeword")}
 			return layers.Train(o.Divide(), m, o.Stage("calibrate", Published))
@@ -292,7 +295,7 @@ var beyond = []Method{
 	{
 		Name: "vq-residual", Group: Variant,
 		Line:  "vq on residual codes: each slot the sum of codewords of several levels",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{4.5, 0, .5, 2},
 		New: func(o *Options) layers.Stateful {
 			return layers.Train(o.divide(residualCodes), o.bilinear(), o.Stage("calibrate", Published))
 		},
@@ -304,7 +307,7 @@ var beyond = []Method{
 // variant is vq with another map.
 func variant(name, line string, of layers.Map) Method {
 	m := OnCodewords(name, line, of)
-	m.Group, m.Cost = Variant, Cost{5, 0.5}
+	m.Group, m.Cost = Variant, costOfVQ
 	return m
 }
 
@@ -314,7 +317,7 @@ var controls = []Method{
 	{
 		Name: "new-head", Title: "New head", Group: Control,
 		Line:  "control: a new last layer on the unquantized features with the logits, penalized",
-		Needs: onBoth, Cost: Cost{10, 1},
+		Needs: onBoth, Cost: Cost{0, 0, 8, 1.5},
 		New: func(o *Options) layers.Stateful {
 			strength := o.Float("head.strength", 10, Positive, "", "penalty λ of the new layer's weights")
 			return baselines.LastLayer(o.Minimize(), strength)
@@ -323,7 +326,7 @@ var controls = []Method{
 	{
 		Name: "vq-random", Group: Control,
 		Line:  "control: vq on random codewords that never move",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{3.5, 0, .4, 2},
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
 			divide.Codebook = divide.Codebook.Twin()
@@ -333,7 +336,7 @@ var controls = []Method{
 	{
 		Name: "vq-one", Group: Control,
 		Line:  "control: vq on a single codeword",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{5, 0.5},
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{1.9, 0, 0, 0},
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
 			divide.Codebook = o.one()
@@ -343,7 +346,7 @@ var controls = []Method{
 	{
 		Name: "corrected-learned", Title: "Corrected learned", Group: Control,
 		Line:  "control: corrected on codewords placed by k-means",
-		Draws: true, Needs: onBoth, Cost: Cost{45, 1},
+		Draws: true, Needs: onBoth, Cost: Cost{18, 0, 19, .5},
 		New: func(o *Options) layers.Stateful { return o.joint("kmeans") },
 	},
 }
@@ -359,7 +362,7 @@ func (o *Options) pool() layers.Stateful {
 			}
 			continue
 		}
-		p.Members = append(p.Members, anchored.Member{Name: name, Of: m.New(o), Cost: m.Cost.Seconds})
+		p.Members = append(p.Members, anchored.Member{Name: name, Of: m.New(o), Cost: m.Cost.Of(1e4, 512, 10)})
 	}
 	return p
 }

@@ -168,12 +168,16 @@ func (s Spec) costs(method method.Method, size source.Size) (costs [runParts]flo
 	if method.StopsEarly && s.Split == data.NoValidation {
 		costs[probing] = 0.9 * fit
 	}
-	judged := tested
-	if anchors := s.Judging.Anchors; anchors > 0 {
-		judged = min(tested, float64(anchors))
+	judged, j := tested, s.Judging
+	if j.Anchors > 0 {
+		judged = min(tested, float64(j.Anchors))
 	}
-	const pair = 4e-8 // seconds of a pair of rows in a local metric
-	costs[measuring] = pair * judged * tested * (1 + float64(size.Classes)/40)
+	// What pairs of rows take in the local metrics, with their floors, and rows in replicates.
+	classes := float64(size.Classes)
+	costs[measuring] = (2.5e-9+8e-10*float64(j.Redraws))*(1+classes/40)*judged*tested + (3e-7+3e-8*classes)*tested*float64(j.Replicates)
+	if method.Divides() { // in its own embedding too
+		costs[measuring] *= 2
+	}
 	return costs
 }
 

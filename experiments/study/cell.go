@@ -175,7 +175,7 @@ func (s *Study) MethodNames(origins []*source.Origin, set Settings) []string {
 }
 
 // overhead is what a cell takes besides its fit and its metrics, in seconds.
-const overhead = .3
+const overhead = .05
 
 func shiftNames(shifts []source.Shift) string {
 	return strings.Join(data.Each(shifts, func(s source.Shift) string { return string(s) }), ", ")

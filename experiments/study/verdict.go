@@ -17,7 +17,7 @@ import (
 // simple are methods in the order of how simple they are, by their numbers: none, one, three, a
 // few for each class. All others come after them, those that read logits alone first and of these
 // the quick ones.
-var simple = []string{verdict.Classifier, "ts", "ets", "order-preserving", "beta", "ps", "vector", "histogram", "ir", "spline", "sv", "sm", "dc"}
+var simple = []string{verdict.Classifier, "ts", "ets", "beta", "ps", "vector", "histogram", "ir", "spline", "sv", "sm", "dc"}
 
 // effort is how simple the method is; less is simpler.
 func effort(c *method.Catalog, name string) int {
@@ -29,7 +29,7 @@ func effort(c *method.Catalog, name string) int {
 		return math.MaxInt
 	}
 	const beyondSimple = 1000
-	return len(simple) + beyondSimple*len(m.Needs) + int(m.Cost.Seconds)
+	return len(simple) + beyondSimple*len(m.Needs) + int(m.Cost.Of(1e4, 512, 10))
 }
 
 // costOf is what using a method costs besides its fit: the features of each row.
