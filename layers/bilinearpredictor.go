@@ -34,6 +34,7 @@ type BilinearPredictor struct {
 	outer  []float32 // K×C², a_k b_kᵀ
 	prior  []float32 // C, log π up to a constant, which the softmax takes away
 	scale  []float32 // w, σ²
+	floor  float32   // least log p̂ of the head
 	memory sync.Pool // of *predictorMemory
 }
 
@@ -71,7 +72,7 @@ func (t *Trained) CompileBilinear() (*BilinearPredictor, error) {
 	p := &BilinearPredictor{
 		sizes: s, centre: d.weights.Float64s(centreName), table: make([]float32, w*k*c), outer: make([]float32, k*c*c),
 		bias: slices.Clone(d.weights.Tensor("head/bias").Float32s()), prior: slices.Clone(t.weights.Tensor("bilinear/prior").Float32s()),
-		scale: slices.Repeat([]float32{1}, w),
+		scale: slices.Repeat([]float32{1}, w), floor: float32(d.floor()),
 	}
 	if t.weights.Has("bilinear/scale") {
 		copy(p.scale, t.weights.Tensor("bilinear/scale").Float32s())
@@ -171,9 +172,8 @@ func (p *BilinearPredictor) batch(dst, features []float32) {
 		}
 	}
 	op.LogSoftmaxRows(logp, scores, c)
-	floor := float32(HeadFloor)
 	for i, v := range logp {
-		logp[i] = max(v, floor)
+		logp[i] = max(v, p.floor)
 	}
 	blas.Current().Sgemm(gonum.NoTrans, gonum.NoTrans, n, c*c, k, 1, mass, k, p.outer, c*c, 0, form, c*c)
 	op.DirichletRows(scores, form, logp, c, 1, op.AlphaFloor)

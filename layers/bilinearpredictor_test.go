@@ -3,16 +3,14 @@ package layers
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
 	"sync"
 	"testing"
 
 	"calibra/data"
-	"calibra/graph"
 	"calibra/graph/work/worktest"
 	"calibra/optim"
 
-	"gorgonia.org/gorgonia"
+	"gonum.org/v1/gonum/mat"
 )
 
 func compiled(t testing.TB, m Map) (*Trained, *BilinearPredictor) {
@@ -32,8 +30,19 @@ func compiled(t testing.TB, m Map) (*Trained, *BilinearPredictor) {
 // TestPredictorEqualsTheGraph in batches that do and do not fill the predictor's,
 // and row by row, from several goroutines.
 func TestPredictorEqualsTheGraph(t *testing.T) {
+	floor := .2
 	for _, m := range []Map{Bilinear{}, Bilinear{Scale: LearnedScale{}}, Bilinear{Prior: CountPrior{}}} {
 		c, p := compiled(t, m)
+		if m == (Bilinear{Prior: CountPrior{}}) {
+			c.Base.(*Divide).Floor = &floor
+			var err error
+			if p, err = c.CompileBilinear(); err != nil {
+				t.Fatal(err)
+			}
+			if v, err := c.Base.View(blobs(9, 4)); err != nil || mat.Min(v.LogProbs) != math.Log(.2) {
+				t.Errorf("probabilities clamped at .2 are as small as %v (%v)", math.Exp(mat.Min(v.LogProbs)), err)
+			}
+		}
 		x := blobs(predictorBatch+77, 4)
 		want, err := c.Predict(x)
 		if err != nil {
@@ -73,18 +82,6 @@ func TestPredictorDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// votes is a prior to which each codeword of a region adds.
-type votes struct{ LearnedPrior }
-
-func (votes) Init(w *graph.Weights, name string, s Sizes, rng *rand.Rand) {
-	LearnedPrior{}.Init(w, name, s, rng)
-	w.Add(name+"/votes", make([]float64, s.Codewords*s.Classes), s.Codewords, s.Classes)
-}
-
-func (votes) Add(b *graph.Builder, name string, scores *gorgonia.Node, in Batch) *gorgonia.Node {
-	return b.Plus(LearnedPrior{}.Add(b, name, scores, in), b.MatMul(in.Mass, b.Weight(name+"/votes")))
-}
-
 // TestCompileRefuses what its tables would predict otherwise.
 func TestCompileRefuses(t *testing.T) {
 	short := optim.Settings{Epochs: 2}
@@ -102,7 +99,7 @@ func TestCompileRefuses(t *testing.T) {
 		"another map":           fit(divide(nil), Tied{}),
 		"standardized features": fit(divide(Scaled{Codebook{Codewords: 8}}), Bilinear{}),
 		"soft codes":            fit(divide(Soft{Of: Fixed{Codewords: 8}}), Bilinear{}),
-		"a prior of regions":    fit(divide(nil), Bilinear{Prior: votes{}}),
+		"a prior of regions":    fit(divide(nil), Bilinear{Prior: CodewordPrior{}}),
 	} {
 		if err == nil {
 			t.Errorf("%s compiles", name)

@@ -26,6 +26,7 @@ import (
 type Divide struct {
 	Slots    int            // w, a divisor of M; 0: 64
 	Codebook Codes          // nil: Codebook{}
+	Floor    *float64       // least p̂ of the head, below 1; 0: none; nil: 1e-8, as published
 	Optim    optim.Settings // nil Rule: Adam with weight decay 1e-3
 
 	// Result of the last Fit.
@@ -126,10 +127,15 @@ func (d *Divide) head(b *graph.Builder, a Assignment) *gorgonia.Node {
 	return b.LogSoftmax(b.Linear("head", a.Quantized(b, d.sizes)))
 }
 
-// HeadFloor is the smallest log p̂ of the quantized head: its probabilities are clamped at 1e-8, as published.
-var HeadFloor = math.Log(1e-8)
+// floor is the least log p̂ of the head.
+func (d *Divide) floor() float64 {
+	if d.Floor != nil {
+		return math.Log(*d.Floor)
+	}
+	return math.Log(1e-8)
+}
 
-// View is the quantized head's log p̂, at least HeadFloor, and the codes of each row of x.
+// View is the quantized head's log p̂, at least that of Floor, and the codes of each row of x.
 func (d *Divide) View(x *data.Set) (*View, error) {
 	if err := d.fits(x); err != nil {
 		return nil, err
@@ -144,9 +150,10 @@ func (d *Divide) View(x *data.Set) (*View, error) {
 	}
 	logProbs := graph.Float64s(tables[1])
 	for i, l := range logProbs {
-		logProbs[i] = max(l, HeadFloor)
+		logProbs[i] = max(l, d.floor())
 	}
 	v := &View{
+		Floor:    d.floor(),
 		LogProbs: mat.NewDense(x.Len(), d.sizes.Classes, logProbs),
 		Codes:    tables[0].Int32s(),
 		codes:    tables[0],

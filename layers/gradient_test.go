@@ -26,6 +26,7 @@ var allMaps = map[string][]Map{
 		Bilinear{},
 		Bilinear{Scale: LearnedScale{}},
 		Bilinear{Prior: CountPrior{}},
+		Bilinear{Prior: CodewordPrior{}},
 		Bilinear{Scale: LearnedScale{}, Prior: UniformPrior{}},
 		Bilinear{Link: Exponential{}},
 		Bilinear{Link: Exponential{}, Identity: Nowhere},

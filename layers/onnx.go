@@ -202,6 +202,6 @@ func (d *Divide) ViewONNX(g *onnx.Network) (*ONNXView, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.LogProbs = g.Max(head[0], g.Scalar(HeadFloor))
+	v.LogProbs = g.Max(head[0], g.Scalar(d.floor()))
 	return v, nil
 }

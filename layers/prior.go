@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// Prior is log π, one number for each class and, if it likes, each region. [LearnedPrior],
-// [CountPrior] and [UniformPrior] are three; any type with these methods is another. Name is the
+// Prior is log π, one number for each class and, if it likes, each region. [LearnedPrior], [CodewordPrior],
+// [CountPrior] and [UniformPrior] are four; any type with these methods is another. Name is the
 // path of the map that has it, under which its weights are.
 type Prior interface {
 	// Init adds its weights.

@@ -50,11 +50,11 @@ func headGradient(dst, t, z []float64) {
 }
 
 // throughHead fills t (C) with what a change of log p̂ by c means for the head's logits:
-// ∂log p̂_i/∂logit_l = 1[i=l] − p̂_l. A log p̂ on the head's floor does not change.
-func throughHead(t, c, logp []float64) {
+// ∂log p̂_i/∂logit_l = 1[i=l] − p̂_l. A log p̂ on the head's floor (0: none) does not change.
+func throughHead(t, c, logp []float64, floor float64) {
 	total := 0.0
 	for l, change := range c {
-		if t[l] = 0; logp[l] > HeadFloor {
+		if t[l] = 0; floor == 0 || logp[l] > floor {
 			t[l] = change
 			total += change
 		}
@@ -240,7 +240,7 @@ func (f *stackedScores) mapByHead(ctx context.Context) (*mat.Dense, error) {
 	t := make([]float64, C)
 	err := f.eachStacked(ctx, "what the head means for the map", func(row int, logp []float64) {
 		for j, logq := range f.LogQ {
-			throughHead(t, f.ByInput.RawRowView(j), logp)
+			throughHead(t, f.ByInput.RawRowView(j), logp, f.rows.View.Floor)
 			for i, ti := range t {
 				floats.AddScaled(across[i].RawRowView(count), f.rows.Count(row)*math.Exp(logq)*ti, f.ByWeight.RawRowView(j))
 			}
@@ -278,7 +278,7 @@ func (x *TwoStage) Intervals(ctx context.Context, v *View, z *mat.Dense, level f
 			}
 		}
 		logit = scores.logit(g, t, j)
-		throughHead(t, slices.Clone(t), v.LogProbs.RawRowView(row))
+		throughHead(t, slices.Clone(t), v.LogProbs.RawRowView(row), v.Floor)
 		headGradient(h, t, z.RawRowView(row))
 		for i, ti := range t {
 			product := ofHead[i].RawRowView(row % atOnce)

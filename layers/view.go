@@ -21,6 +21,7 @@ import (
 // of each row, and by name all else that the Maps on that base read.
 type View struct {
 	LogProbs *mat.Dense    // N×C, log p̂; −∞ of a class that cannot be
+	Floor    float64       // where log p̂ were clamped from below; 0: nowhere
 	Codes    []int32       // N×p codeword indices, row by row, p = w·Sizes.CodesOf; nil if the Base does not divide
 	Shares   []float32     // of the codes; nil where each slot has one code among all codewords (see Assignment)
 	codes    *tensor.Dense // Codes where a graph computed them, perhaps on a device; or nil

@@ -121,12 +121,18 @@ func (o *Options) Divide() *layers.Divide { return o.divide(learnedCodes) }
 
 // DivideBy is the paper's stage 1 on codes of one's own, without the settings of its codebook but the centre.
 func (o *Options) DivideBy(c layers.Codes) *layers.Divide {
-	return &layers.Divide{Slots: o.slots(), Codebook: o.centred(c), Optim: o.divides()}
+	return &layers.Divide{Slots: o.slots(), Codebook: o.centred(c), Floor: o.floor(), Optim: o.divides()}
 }
 
 // divide is the paper's stage 1 on codes that are of that kind by default.
 func (o *Options) divide(kind string) *layers.Divide {
-	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(kind), Optim: o.divides()}
+	return &layers.Divide{Slots: o.slots(), Codebook: o.codebook(kind), Floor: o.floor(), Optim: o.divides()}
+}
+
+// floor reads what the quantized head's probabilities are clamped at.
+func (o *Options) floor() *float64 {
+	floor := o.Float("head.floor", 1e-8, Share, "1e-08", "least probability p̂ of the quantized head, at which it is clamped; 0: none")
+	return &floor
 }
 
 // bilinear is the paper's map.
@@ -135,7 +141,10 @@ func (o *Options) bilinear() layers.Map {
 	if o.Choice("bilinear.scale", "unit", []string{"unit", "learned"}, "unit", "slot scales σ²: 1, or learned") == "learned" {
 		m.Scale = layers.LearnedScale{}
 	}
-	switch o.Choice("bilinear.prior", "learned", []string{"learned", "counts", "uniform"}, "learned", "prior π of the classes: learned, their shares, or uniform") {
+	switch o.Choice("bilinear.prior", "learned", []string{"learned", "codewords", "counts", "uniform"}, "learned",
+		"prior π of the classes: learned, with a bias for each codeword too, their shares, or uniform") {
+	case "codewords":
+		m.Prior = layers.CodewordPrior{}
 	case "counts":
 		m.Prior = layers.CountPrior{}
 	case "uniform":
