@@ -18,6 +18,7 @@ import (
 	"calibra/graph/op"
 	"calibra/optim"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -25,10 +26,12 @@ import (
 
 // allCodes has every kind of codes of this package, with 6 codewords.
 var allCodes = map[string][]Codes{
-	"ByColumn": {ByColumn{Codebook{Codewords: 6}}},
-	"Codebook": {Codebook{Codewords: 6}, Codebook{Codewords: 1}, Codebook{Codewords: 6, Start: ZeroStart{}}},
-	"Fixed":    {Fixed{Codewords: 6}},
-	"KMeans":   {KMeans{Codewords: 6}},
+	"ByColumn":  {ByColumn{Codebook{Codewords: 6}}},
+	"Cityblock": {Cityblock{Codebook{Codewords: 6}}, Cityblock{KMeans{Codewords: 6}}},
+	"Codebook":  {Codebook{Codewords: 6}, Codebook{Codewords: 1}, Codebook{Codewords: 6, Start: ZeroStart{}}},
+	"Fixed":     {Fixed{Codewords: 6}},
+	"Indices":   {Indices{Codewords: 6}},
+	"KMeans":    {KMeans{Codewords: 6}},
 	"Residual": {
 		Residual{Of: KMeans{Codewords: 6}}, Residual{Of: Fixed{Codewords: 6}, Levels: 3}, Residual{Of: Fixed{Codewords: 6}, Levels: 1},
 	},
@@ -140,6 +143,76 @@ func holdsView(t *testing.T, d *Divide, x *data.Set) {
 	}
 	if n != x.Len()*int(s.Whole()) {
 		t.Errorf("%d codes are counted, not %v of each row", n, s.Whole())
+	}
+}
+
+// TestCityblockCodes: each slot has the codeword that double precision finds nearest by ℓ1, and some have another by ℓ2;
+// codes of several codewords have no such distance.
+func TestCityblockCodes(t *testing.T) {
+	cal := blobs(300, 1)
+	d := &Divide{Slots: 2, Codebook: Cityblock{Codebook{Codewords: 12}}, Optim: optim.Settings{Epochs: 2}}
+	if err := d.Fit(t.Context(), cal, nil, newRand(4)); err != nil {
+		t.Fatal(err)
+	}
+	v, err := d.View(cal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, z, others := d.weights.Float64s("codebook/codewords"), LessCentre(cal.Features, d.weights), 0
+	for at, got := range v.Codes {
+		var by1, by2 []float64
+		for k := range 12 {
+			var l1, l2 float64
+			for j := range 4 {
+				e := float64(float32(z.At(at/2, at%2*4+j))) - words[4*k+j]
+				l1, l2 = l1+math.Abs(e), l2+e*e
+			}
+			by1, by2 = append(by1, l1), append(by2, l2)
+		}
+		if want := floats.MinIdx(by1); int(got) != want {
+			t.Fatalf("slot %d has codeword %d at %v, not %d at %v", at, got, by1[got], want, by1[want])
+		}
+		if floats.MinIdx(by2) != int(got) {
+			others++
+		}
+	}
+	if others == 0 {
+		t.Error("no slot tells l1 from l2")
+	}
+	var setting *SettingError
+	if _, err := (Cityblock{Soft{}}).Over(cal, 2); !errors.As(err, &setting) {
+		t.Errorf("soft codes by l1: %v", err)
+	}
+}
+
+// TestIndicesTellNothing: all codes are as frequent, by χ² on K − 1 degrees at 1e-6, among slots that are near one
+// codeword too, and a row has them again in another set.
+func TestIndicesTellNothing(t *testing.T) {
+	cal := blobs(2000, 1)
+	d := &Divide{Slots: 2, Codebook: Indices{Codewords: 8}, Optim: optim.Settings{Epochs: 1}}
+	if err := d.Fit(t.Context(), cal, nil, newRand(4)); err != nil {
+		t.Fatal(err)
+	}
+	all, err := d.View(cal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, err := d.View(cal.Rows([]int{7, 1999}))
+	if err != nil || !slices.Equal(few.Codes, slices.Concat(all.Codes[14:16], all.Codes[3998:])) {
+		t.Errorf("rows have the codes %v, among others %v and %v (%v)", few.Codes, all.Codes[14:16], all.Codes[3998:], err)
+	}
+	counts := make([][8]float64, cal.Classes()) // of each label, which the blobs lie by
+	for at, k := range all.Codes {
+		counts[cal.Labels[at/2]][k]++
+	}
+	for label, n := range counts {
+		chi, each := 0.0, floats.Sum(n[:])/8
+		for _, x := range n {
+			chi += (x - each) * (x - each) / each
+		}
+		if chi > 40.5 { // the quantile of 7 degrees
+			t.Errorf("rows of label %d have codes %v, χ² %.1f", label, n, chi)
+		}
 	}
 }
 

@@ -100,6 +100,7 @@ func fits(t *testing.T) (fit func(method.Method) layers.Stateful, test *data.Set
 func onCodes(t *testing.T) (all []method.Method) {
 	t.Helper()
 	kinds := []method.Values{{"codebook.kind": "random"}, {"codebook.kind": "kmeans"}, {"codebook.kind": "ema", "codebook.softness": "1", "codebook.nearest": "3"}}
+	kinds = append(kinds, method.Values{"codebook.distance": "l1"})
 	bilinear := append(kinds, method.Values{"bilinear.prior": "codewords", "head.floor": "0.1"})
 	joint := []method.Values{{"codebook.kind": "kmeans", "joint.slots": "4", "joint.codewords": "12"}}
 	for name, sets := range map[string][]method.Values{"vq-nc": kinds, "vq": bilinear, "corrected": joint} {

@@ -33,7 +33,7 @@ func (o *Options) slots() int {
 }
 
 // codeKinds are the codes that codebook.kind may name, the paper's first.
-var codeKinds = []string{learnedCodes, drawnCodes, "kmeans", residualCodes, "one"}
+var codeKinds = []string{learnedCodes, drawnCodes, "kmeans", residualCodes, "one", "indices"}
 
 // The codes that methods have by default: the paper's, codewords drawn from the slots and never
 // moved, where learning them was found to add nothing, and residual codes.
@@ -63,7 +63,7 @@ func (o *Options) centred(c layers.Codes) layers.Codes {
 const centres = "what is taken from features before slots are compared: one mean of all slots, which changes no distance, or the mean of each column"
 
 const kinds = "codes: moving averages; slots drawn at random; k-means; levels of k-means, each on what those before " +
-	"leave of a slot (codebook.levels); a single codeword"
+	"leave of a slot (codebook.levels); a single codeword; a control, random codes of each row that tell nothing of it"
 
 // codes reads the kind of K codewords and how far they are softened, with the defaults of a method.
 func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
@@ -78,6 +78,8 @@ func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
 		c = layers.Residual{Of: layers.KMeans{Codewords: k}, Levels: levels}
 	case "one":
 		c = o.averages(1)
+	case "indices":
+		c = layers.Indices{Codewords: k}
 	default:
 		c = o.averages(k)
 	}
@@ -87,6 +89,9 @@ func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
 		c = layers.Soft{Of: c, Softness: softness, Nearest: o.Int(nearestKey, 8, 1, "", "codewords that a slot is shared out among")}
 	case given:
 		o.err = cmp.Or(o.err, errNotSoft)
+	}
+	if o.Choice("codebook.distance", "l2", []string{"l2", "l1"}, "l2", "distance by which a codeword is nearest to a slot") == "l1" {
+		c = layers.Cityblock{Codes: c}
 	}
 	if o.Choice("codebook.twin", "none", []string{"none", "random"}, "none", "random: a control, the same codes on random codewords that never move") == "random" {
 		c = c.Twin()
