@@ -164,6 +164,7 @@ func TestEvaluateBadInput(t *testing.T) {
 		"other rows":     {"--in", short},
 		"unknown key":    {"--in", predictions(t), "--embedding", "none"},
 		"bandwidth":      {"--in", predictions(t), "--bandwidth", "0"},
+		"epsilon":        {"--in", predictions(t), "--epsilon", "1"},
 		"bins":           {"--in", predictions(t), "--bins", "0"},
 		"redraws":        {"--in", predictions(t), "--redraws=-1"},
 		"protocol":       {"--in", predictions(t), "--protocol", "other"},

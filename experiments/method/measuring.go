@@ -1,6 +1,11 @@
 package method
 
-import "calibra/experiments/metrics"
+import (
+	"cmp"
+
+	"calibra/data"
+	"calibra/experiments/metrics"
+)
 
 // Measuring are the settings of metrics among v.
 func Measuring(v Values) (metrics.Settings, error) {
@@ -19,5 +24,23 @@ func (o *Options) measuring() metrics.Settings {
 	if s.SmallBin == 0 {
 		s.SmallBin = metrics.NoSmallBin
 	}
+	epsilon := o.FloatOr("metrics.epsilon", "none", inside, "",
+		"share ε of the other rows within a row's own bandwidth, in place of metrics.bandwidth for all")
+	if epsilon != nil {
+		s.Epsilon, s.Bandwidth = *epsilon, 0
+		o.exclude("metrics.bandwidth", "with metrics.epsilon each row has a bandwidth of its own")
+	}
+	if o.Choice("metrics.protocol", metrics.Tables.String(), []string{metrics.Tables.String(), metrics.Formula.String()}, "tables",
+		"definitions of the metrics: those behind the paper's tables, or the formulas of its appendix") != metrics.Tables.String() {
+		s.Protocol, s.SmallBin = metrics.Formula, metrics.NoSmallBin
+		o.exclude("metrics.small_bin", "the formulas of the appendix skip no bin")
+	}
 	return s
+}
+
+// exclude makes a setting that was chosen an error, and says why it has no meaning.
+func (o *Options) exclude(key, why string) {
+	if _, given := o.Values[key]; given {
+		o.err = cmp.Or[error](o.err, data.Inputf("", "%s; leave %s out", why, key))
+	}
 }

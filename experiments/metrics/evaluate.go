@@ -430,6 +430,7 @@ type (
 		Bins       int    `json:"bins"`
 		Binning    string `json:"binning"`
 		Bandwidth  number `json:"bandwidth"`
+		Epsilon    number `json:"epsilon,omitempty"`
 		Weights    string `json:"weights"`
 		SmallBin   int    `json:"small_bin"`
 		Replicates int    `json:"replicates"`
@@ -469,7 +470,7 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	}{
 		Protocol: r.Protocol, Rows: r.Rows, Effective: r.Effective, Classes: r.Classes, Metrics: metrics, Floored: r.Floored,
 		Settings: reportSettings{
-			Bins: s.Bins, Binning: s.Binning.String(), Bandwidth: number(s.Bandwidth), Weights: s.Weighting.String(), SmallBin: s.SmallBin,
+			Bins: s.Bins, Binning: s.Binning.String(), Bandwidth: number(s.Bandwidth), Epsilon: number(s.Epsilon), Weights: s.Weighting.String(), SmallBin: s.SmallBin,
 			Replicates: r.Uncertainty.Replicates, Redraws: r.Uncertainty.Redraws,
 		},
 		Smooth:    newNoisy(Measured{Value: r.SmoothECE, Interval: r.SmoothInterval, Many: noInterval, Noise: r.SmoothNoise}),

@@ -27,7 +27,7 @@ type Executor interface {
 
 // elsewhere measures the kernel residuals of n there.
 func (n *neighbours) elsewhere(ctx context.Context, x Executor, out *Local) (done bool, err error) {
-	if x == nil || n.sample.Weight != nil { // which they take none of
+	if x == nil || n.sample.Weight != nil || n.narrow != nil { // of which they take none
 		return false, nil
 	}
 	residual, ess := make([]float64, n.rows*n.classes), make([]float64, n.rows*n.classes)
@@ -69,10 +69,10 @@ func (n *neighbours) resampledElsewhere(ctx context.Context, x Executor, g *grou
 	})
 }
 
-// countedElsewhere adds what count counts there, where there is an executor and rows have no weights, of which it takes
-// none.
+// countedElsewhere adds what count counts there, where there is an executor and rows have neither weights nor bandwidths
+// of their own, of which it takes none.
 func (n *neighbours) countedElsewhere(x Executor, counts *tally, count func(out kernelsum.Tally) (done bool, err error)) (done bool, err error) {
-	if x == nil || n.sample.Weight != nil {
+	if x == nil || n.sample.Weight != nil || n.narrow != nil {
 		return false, nil
 	}
 	t := counts.empty()

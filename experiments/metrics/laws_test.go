@@ -124,13 +124,34 @@ func TestOneBinWithoutLocalityIsTheMeanResidual(t *testing.T) {
 	}
 }
 
-// The definition, written plainly in float64.
+// The definition, written plainly in float64: of one bandwidth, and of the distance to the nearest tenth of the others,
+// where two rows are one.
 func TestAgainstTheDefinition(t *testing.T) {
 	p := generate(600, 5, 7, 1.5, rand.New(rand.NewPCG(3, 3)))
-	s := Settings{Bandwidth: 9, SmallBin: 12}
+	p.embedding.SetRow(1, p.embedding.RawRowView(0))
+	defined(t, p, Settings{Bandwidth: 9, SmallBin: 12}, func([]float64) float64 { return 9 * 9 })
+	defined(t, p, Settings{Epsilon: .1, SmallBin: 12}, func(squares []float64) float64 { return squares[60] })
+}
+
+// defined holds a measurement to γ² of a row's squared distances to all, sorted.
+func defined(t *testing.T, p problem, s Settings, gamma2 func(squares []float64) float64) {
+	t.Helper()
 	m := p.measure(t, s)
+	square := func(i, j int) (d2 float64) {
+		for k := range 7 {
+			d := p.embedding.At(i, k) - p.embedding.At(j, k)
+			d2 += d * d
+		}
+		return d2
+	}
 	width := func(x float64) int { return min(int(math.Exp(x)*15), 14) }
 	for i := range 600 {
+		var squares []float64
+		for j := range 600 {
+			squares = append(squares, square(i, j))
+		}
+		slices.Sort(squares)
+		wide := gamma2(squares)
 		for c := range 5 {
 			var size int
 			var r, sum, ess1, ess2 float64
@@ -139,12 +160,7 @@ func TestAgainstTheDefinition(t *testing.T) {
 					continue
 				}
 				size++
-				var d2 float64
-				for k := range 7 {
-					d := p.embedding.At(i, k) - p.embedding.At(j, k)
-					d2 += d * d
-				}
-				kernel := math.Exp(-d2 / (2 * 9 * 9))
+				kernel := math.Exp(-square(i, j) / (2 * wide))
 				e := math.Exp(p.logProbs.At(j, c))
 				if p.labels[j] == c {
 					e--
@@ -184,6 +200,26 @@ func TestRowsWithoutNeighbours(t *testing.T) {
 			if !near(m.Local.Residual.At(i, c), e, 1e-12) || m.Local.ESS.At(i, c) != 0 {
 				t.Fatalf("row %d class %d: residual %v and ESS %v, want its own residual %v and 0", i, c, m.Local.Residual.At(i, c), m.Local.ESS.At(i, c), e)
 			}
+		}
+	}
+}
+
+// Where more rows than the share lie on one point, their bandwidth is 0: they have one another, all alike, and no one
+// else.
+func TestAdaptiveOnOnePoint(t *testing.T) {
+	p := generate(60, 3, 2, 1, rand.New(rand.NewPCG(4, 4)))
+	want := 0.0
+	for i := range 40 {
+		p.embedding.SetRow(i, []float64{3, 4})
+		want += math.Exp(p.logProbs.At(i, 0)) / 40
+		if p.labels[i] == 0 {
+			want -= 1. / 40
+		}
+	}
+	m := p.measure(t, Settings{Bins: 1, Epsilon: .5})
+	for i := range 40 {
+		if got, ess := m.Local.Residual.At(i, 0), m.Local.ESS.At(i, 0); !near(got, want, 1e-5) || !near(ess, 39, 1e-6) {
+			t.Fatalf("row %d has the residual %v and an ESS of %v, not %v of 39 rows", i, got, ess, want)
 		}
 	}
 }

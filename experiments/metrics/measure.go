@@ -103,6 +103,9 @@ func (b *binned) measure(ctx context.Context, z *scaled) (*Measurement, error) {
 	b.Plain(m.Wrong)
 	m.Calibration = b.Plain(b.calibrationLosses())
 	if z != nil {
+		if err := b.adapt(ctx, z); err != nil {
+			return nil, err
+		}
 		var err error
 		if m.Local, err = b.local(ctx, z); err != nil {
 			return nil, err

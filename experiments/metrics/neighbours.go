@@ -33,6 +33,7 @@ type neighbours struct {
 
 	dim      int
 	position []float32 // rows×d: z/γ
+	narrow   []float32 // rows: γ²/γ_i²; nil: 1
 	sample   *checked.Sample
 
 	dense    []float32 // (C+masks)×rows: e_jc·1[j∈D_c], then the distinct 1[j∈D_c]
@@ -63,6 +64,9 @@ func newNeighbours(s *checked.Sample, z *scaled, order, blocks []int, receivers 
 		sample:   s,
 		maskOf:   make([]int, s.Classes),
 		own:      make([]int32, s.Classes*len(order)),
+	}
+	if z.narrow != nil {
+		n.narrow = checked.Pick(z.narrow, order)
 	}
 	n.place(b)
 	n.fill()

@@ -14,7 +14,7 @@ const mostSums = 256 << 20
 // mutual reports whether each pair of rows may meet once: all rows receive what all rows give,
 // what it gives is what it receives, and the sums of all stripes have room.
 func (n *neighbours) mutual() bool {
-	return n.sample.Weight == nil && n.receivers == n.rows && 3*8*n.classes*n.rows <= mostSums
+	return n.sample.Weight == nil && n.narrow == nil && n.receivers == n.rows && 3*8*n.classes*n.rows <= mostSums
 }
 
 // pairing takes all stripes through all blocks, as each does, but computes K_ij = K_ji once.

@@ -14,6 +14,8 @@ import (
 type scaled struct {
 	dim   int
 	write func(dst []float32, i int) // writes row i to dst, of dim numbers
+
+	narrow []float32 // 1/γ_i² of each row where the kernel is summed, in these units; nil: 1 of all
 }
 
 func newScaled(z mat.Matrix, bandwidth float64) (*scaled, error) {
@@ -32,7 +34,7 @@ func newScaled(z mat.Matrix, bandwidth float64) (*scaled, error) {
 			dst[k] = float32((x - centre[k]) / bandwidth)
 		}
 	}
-	return &scaled{dim, write}, nil
+	return &scaled{dim: dim, write: write}, nil
 }
 
 // positions are the rows of order, one after the other.

@@ -89,6 +89,9 @@ type Settings struct {
 
 	// Bandwidth is γ of the kernel exp(−‖z_i−z_j‖²/(2γ²)), in the embedding's units; 0 means 10.
 	Bandwidth float64
+	// Epsilon, in place of a Bandwidth, gives each row one of its own: the distance within which a share ε of the other
+	// rows lies, between 0 and 1. 0: Bandwidth is that of all.
+	Epsilon float64
 	// SmallBin is the size up to which the Tables protocol skips a local bin; 0 means
 	// 20, and NoSmallBin skips none. Formula skips none and takes no SmallBin.
 	SmallBin int
@@ -119,6 +122,33 @@ type Settings struct {
 	Executor Executor
 }
 
+// String is the settings in words: "protocol tables, 15 bins of equal width, kernel bandwidth 10, …".
+func (s Settings) String() string {
+	f, err := s.filled()
+	if err != nil {
+		return err.Error()
+	}
+	bins, small, classes := "of equal width", "", "alike"
+	if f.Binning == Quantile {
+		bins = "of about as many rows"
+	}
+	if f.SmallBin > 0 {
+		small = fmt.Sprintf("bins of %d rows or fewer skipped, ", f.SmallBin)
+	}
+	if f.Weighting == Frequency {
+		classes = "by their frequency"
+	}
+	return fmt.Sprintf("protocol %s, %d bins %s, kernel bandwidth %s, %sclasses weighted %s", f.Protocol, f.Bins, bins, f.Kernel(), small, classes)
+}
+
+// Kernel is the bandwidth in words: "10", or how each row has its own.
+func (s Settings) Kernel() string {
+	if s.Epsilon > 0 {
+		return fmt.Sprintf("of each row, within which a share of %g of the others lies", s.Epsilon)
+	}
+	return fmt.Sprintf("%g", s.Bandwidth)
+}
+
 // NoSmallBin is the SmallBin that keeps every local bin.
 const NoSmallBin = -1
 
@@ -135,6 +165,8 @@ func (s Settings) filled() (Settings, error) {
 		return s, fmt.Errorf("metrics: settings: %d bins: want 1 to %d", s.Bins, math.MaxUint16)
 	case s.Bandwidth < 0 || math.IsNaN(s.Bandwidth):
 		return s, fmt.Errorf("metrics: settings: bandwidth %v: want a positive number", s.Bandwidth)
+	case !(s.Epsilon >= 0 && s.Epsilon < 1) || s.Epsilon > 0 && s.Bandwidth > 0:
+		return s, fmt.Errorf("metrics: settings: ε = %v with bandwidth %v: want one of them, ε below 1", s.Epsilon, s.Bandwidth)
 	case s.Anchors < 0:
 		return s, fmt.Errorf("metrics: settings: %d anchors: want a positive number, or 0 for all rows", s.Anchors)
 	case s.SmallBin < NoSmallBin:

@@ -97,6 +97,13 @@ func (t *stripe) fillKernel(k int) {
 	j0, j1 := t.blocks[k], t.blocks[k+1]
 	kernel := t.kernel[:(j1-j0)*lanes]
 	tile.Distances(kernel, t.position[j0*t.dim:], t.dim, j1-j0, t.dim, t.turned)
+	if t.narrow != nil {
+		for at := range kernel {
+			if l := at % lanes; l < t.count {
+				kernel[at] *= t.narrow[t.first+l]
+			}
+		}
+	}
 	tile.Gaussian(kernel)
 	if t.sample.Weight != nil {
 		t.weigh(kernel, j0)

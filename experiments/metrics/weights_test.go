@@ -59,6 +59,7 @@ var lawSettings = map[string]Settings{
 	"quantile":  {Bandwidth: 1, Binning: Quantile},
 	"frequency": {Bandwidth: 1, Weighting: Frequency},
 	"anchors":   {Bandwidth: 1, SmallBin: NoSmallBin, Anchors: 60},
+	"adaptive":  {Epsilon: .1, SmallBin: NoSmallBin},
 }
 
 // TestLawsOfWeights: only ratios of weights matter, equal ones are none, and a row of weight 0 is not there; to the

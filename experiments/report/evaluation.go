@@ -20,7 +20,7 @@ func Evaluation(from string, seed uint64, r *metrics.Report, v *verdict.Verdict,
 		Facts: []Fact{
 			{Name: "Protocol", Value: r.Protocol.String()},
 			{Name: "Bins", Value: fmt.Sprintf("%d, %s", r.Settings.Bins, r.Settings.Binning)},
-			{Name: "Bandwidth", Value: fmt.Sprintf("%g", r.Settings.Bandwidth)},
+			{Name: "Bandwidth", Value: r.Settings.Kernel()},
 			{Name: "Bootstrap replicates", Value: fmt.Sprint(r.Uncertainty.Replicates)},
 			{Name: "Redraws of the labels", Value: fmt.Sprint(r.Uncertainty.Redraws)},
 			{Name: "Seed", Value: fmt.Sprint(seed)},
@@ -128,8 +128,8 @@ func besidesTables(r *metrics.Report) (lines []string) {
 		say("%s", FlooredText(r.Floored, r.Rows))
 	}
 	if lce, ece := r.Values[metrics.LCE], r.Values[metrics.ECE]; math.Abs(lce-ece) < sameError*ece {
-		say("LCE is class-wise ECE here: in this embedding every row is near every other at bandwidth %g; "+
-			"a smaller --bandwidth looks closer", r.Settings.Bandwidth)
+		say("LCE is class-wise ECE here: in this embedding every row is near every other at bandwidth %s; "+
+			"a smaller --bandwidth looks closer", r.Settings.Kernel())
 	}
 	return lines
 }

@@ -327,7 +327,7 @@ func (f *Findings) summary(l Line) methodSummary {
 // writeSummary writes the means, intervals and differences of all methods.
 func writeSummary(f *Findings, out io.Writer) error {
 	all := summary{
-		Protocol: metrics.Tables, Split: cmp.Or(f.Settings.Split, "as each method needs"), Seeds: f.Settings.Seeds,
+		Protocol: f.measuring().Protocol, Split: cmp.Or(f.Settings.Split, "as each method needs"), Seeds: f.Settings.Seeds,
 		Methods: map[string]methodSummary{}, Failures: map[string]string{},
 	}
 	for _, l := range f.Lines() {

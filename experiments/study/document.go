@@ -146,7 +146,7 @@ func (f *Findings) facts() []report.Fact {
 		{Name: "Seeds", Value: strings.Join(seedWords(slices.Sorted(slices.Values(f.Settings.Seeds))), ", ")},
 		{Name: "Validation rows", Value: split + "; a source with validation rows of its own keeps them"},
 		{Name: "Codebook averages start from", Value: strings.Join(starts, "; ")},
-		{Name: "Metrics", Value: "protocol " + metrics.Tables.String() + ", 15 bins of equal width, kernel bandwidth 10, bins of 20 rows or fewer skipped, classes weighted alike"},
+		{Name: "Metrics", Value: f.measuring().String()},
 	}
 	if f.Study.Judging.HeldOut {
 		facts = slices.Insert(facts, 1, report.Fact{Name: "Chosen by", Value: heldOutNote})
@@ -163,6 +163,14 @@ func (f *Findings) facts() []report.Fact {
 	}
 	left := data.Each(f.Skipped, func(s Skipped) report.Fact { return report.Fact{Name: "Left out", Value: s.Data + ": " + s.Why} })
 	return slices.Concat(facts, left, f.runFacts())
+}
+
+// measuring is what the metrics are measured with, as of the first cell.
+func (f *Findings) measuring() (s metrics.Settings) {
+	if len(f.Cells) > 0 {
+		s, _ = f.Cells[0].Spec.Measuring()
+	}
+	return s
 }
 
 // runFacts are the stages that stopped short, and the programs.

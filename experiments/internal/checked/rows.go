@@ -81,8 +81,8 @@ func Moments(x mat.Matrix) (mean, sd []float64) {
 }
 
 // Pick is x at some rows.
-func Pick(x []int, rows []int) []int {
-	out := make([]int, len(rows))
+func Pick[T any](x []T, rows []int) []T {
+	out := make([]T, len(rows))
 	for k, i := range rows {
 		out[k] = x[i]
 	}
