@@ -125,7 +125,12 @@ var papers = []Method{
 		Weighing: "a row enters each kernel sum by its weight",
 		New: func(o *Options) layers.Stateful {
 			hidden, dropout, sigma := o.net()
-			return &baselines.Kernel{Hidden: hidden, Dropout: dropout, Sigma: sigma, Method: o.Optim("train", publishedNet)}
+			by := baselines.KernelRows(o.Choice("kernel.rows", "calibration", []string{"calibration", "validation", "all"},
+				"validation", "rows whose labels are averaged: those it is trained on, those that stop the training, or both"))
+			if by == "calibration" {
+				by = baselines.ByCalibration
+			}
+			return &baselines.Kernel{Hidden: hidden, Dropout: dropout, Sigma: sigma, Method: o.Optim("train", publishedNet), By: by}
 		},
 	},
 	{

@@ -19,8 +19,7 @@ import (
 
 // Kernel is the paper's "KC": the similarity network of Local Nets trained with
 // λ = 0, that is on the cross-entropy of the kernel estimate alone, and predicting
-// by that kernel over all calibration rows. The published run predicted over the
-// validation rows. The method of Lin et al. is [KCal].
+// by that kernel over the rows that By names. The method of Lin et al. is [KCal].
 //
 // It needs features, logits and labels, and learns nothing of the logits.
 type Kernel struct {
@@ -28,8 +27,31 @@ type Kernel struct {
 	Dropout *float64     // nil: 0.3 for C ≤ 10, else 0.5
 	Sigma   float64      // σ of the kernel; 0: 10
 	Method  optim.Method // nil: Adam{} in batches of 1024, as where Settings name no rule or batch
+	By      KernelRows   // whose labels it averages
 
 	remembering // kernel/constant is σ
+}
+
+// KernelRows are the rows whose labels a [Kernel] averages.
+type KernelRows string
+
+const (
+	ByCalibration KernelRows = ""           // those that it was trained on
+	ByValidation  KernelRows = "validation" // those that stopped the training, as in the published run
+	ByAll         KernelRows = "all"        // both
+)
+
+// among are those of cal and val.
+func (r KernelRows) among(cal, val *data.Set) (*data.Set, error) {
+	switch {
+	case r == ByCalibration:
+		return cal, nil
+	case val == nil:
+		return nil, &layers.SettingError{Reason: "a kernel over validation rows needs some; divide the rows by the split paper or tables"}
+	case r == ByValidation:
+		return val, nil
+	}
+	return data.Together(cal, val), nil
 }
 
 var (
@@ -37,8 +59,12 @@ var (
 	_ layers.Similar  = (*Kernel)(nil)
 )
 
-// Fit trains on cal, stops early on val, and remembers cal.
+// Fit trains on cal, stops early on val, and remembers the rows of By.
 func (m *Kernel) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) error {
+	by, err := m.By.among(cal, val)
+	if err != nil {
+		return wrap("the kernel", err)
+	}
 	sizes, err := sizesOf(cal, toEmbed)
 	if err != nil {
 		return wrap("the kernel", err)
@@ -56,7 +82,7 @@ func (m *Kernel) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	if m.Weights() == nil {
 		return wrap("the kernel", fitErr)
 	}
-	if err := m.remember(cal, net.similarities); err != nil {
+	if err := m.remember(by, net.similarities); err != nil {
 		return wrap("the kernel", err)
 	}
 	m.Weights().AddState("kernel/sigma", []float64{net.sigma}, 1)
@@ -90,7 +116,7 @@ func (*remembering) Unbounded() error {
 	return errors.New("layers: intervals are of a map that predicts each row by itself, and this method averages the labels of like calibration rows")
 }
 
-// remember keeps the points of cal, also among the weights.
+// remember keeps the points of labelled rows, also among the weights.
 func (r *remembering) remember(cal *data.Set, points describe) error {
 	t, err := r.Of(cal, points)
 	if err != nil {
@@ -135,7 +161,7 @@ func (r *remembering) restoreMemory(m layers.Map, s layers.State, d int, number 
 		return err
 	}
 	kept, rest := s.Weights.Split(func(name string) bool { return strings.HasPrefix(name, "memory/") || name == number })
-	rows, shapes := sizes.Rows(), map[string]tensor.Shape{}
+	rows, shapes := firstAxis(kept, "memory/labels"), map[string]tensor.Shape{}
 	shapes["memory/points"], shapes["memory/labels"], shapes[number] = tensor.Shape{rows, d}, tensor.Shape{rows}, tensor.Shape{1}
 	if kept.Has("memory/weights") {
 		shapes["memory/weights"] = tensor.Shape{rows}
