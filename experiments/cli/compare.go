@@ -190,6 +190,9 @@ func (c compareCmd) withoutThoseOfRuns() compareCmd {
 // settings are those of the flags.
 func (c *compareCmd) settings(methods *method.Catalog) (set study.Settings, err error) {
 	set = study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.Split, Folds: c.Folds}
+	if c.Folds == 0 {
+		set.Split = c.split(c.Split)
+	}
 	if set.Seeds == nil {
 		set.Seeds = []uint64{42, 43, 44, 45, 46}
 		if c.Folds > 0 {

@@ -55,6 +55,7 @@ func (c *fitCmd) folder() folder  { return folder{c.Out, run.Group, run.Files} }
 
 func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) error {
 	named := c.Method != ""
+	c.Split = c.split(c.Split)
 	if !named {
 		c.Method = methods.Recommended().Name
 	}

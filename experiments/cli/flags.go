@@ -11,6 +11,8 @@ import (
 
 	"calibra/data"
 	"calibra/experiments/method"
+	"calibra/experiments/metrics"
+	"calibra/experiments/paper"
 	"calibra/experiments/report/tensorboard"
 	"calibra/experiments/run"
 	"calibra/graph/cuda"
@@ -21,9 +23,10 @@ import (
 // settingFlags are of the commands that fit: every setting of a method, by --set or from a
 // file, and the codebook's by flags of their own.
 type settingFlags struct {
-	Slots     *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of slots w that the features are cut into. It must divide the number M of features (the largest divisor of M up to 64)."`
-	Codewords *int     `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of codewords K in the codebook, which all slots share (64)."`
-	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. A YAML file of such keys is --set F.yaml. calibra methods NAME lists the keys."`
+	Slots     *int              `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of slots w that the features are cut into. It must divide the number M of features (the largest divisor of M up to 64)."`
+	Codewords *int              `most:"65536" placeholder:"64" group:"Settings of the methods:" help:"Number of codewords K in the codebook, which all slots share (64)."`
+	Protocol  *metrics.Protocol `placeholder:"tables|formula" group:"Settings of the methods:" help:"All that differs from the paper at once, validation rows and metrics too: as the code behind its tables, or as its text. --set wins."`
+	Set       []string          `sep:"none" placeholder:"KEY=VALUE" help:"A setting of the method, such as optim.rate=3e-4. May be repeated. METHOD.KEY=VALUE sets it for one of several methods. A YAML file of such keys is --set F.yaml. calibra methods NAME lists the keys."`
 
 	notice string // to be told at the end: flags that changed nothing
 }
@@ -95,10 +98,30 @@ func (f *settingFlags) read(methods *method.Catalog, names []string) (method.Val
 			v[flag.key] = flag.text
 		}
 	}
+	if f.Protocol != nil {
+		together := method.Values{}
+		set, _ := paper.Protocol(*f.Protocol)
+		for _, s := range set {
+			key, value, _ := strings.Cut(s, "=")
+			if slices.ContainsFunc(named, func(m method.Method) bool { return m.Has(key, v) }) {
+				together[key] = value
+			}
+		}
+		v = together.With(v)
+	}
 	if ignored != nil {
 		f.notice = fmt.Sprintf("%s: %s changed nothing; calibra methods NAME lists what a method has", strings.Join(names, ", "), strings.Join(ignored, ", "))
 	}
 	return v, nil
+}
+
+// split is that of the protocol, unless another one is given.
+func (f *settingFlags) split(given data.Holdout) data.Holdout {
+	if f.Protocol == nil || given != "" {
+		return given
+	}
+	_, split := paper.Protocol(*f.Protocol)
+	return data.Holdout(split)
 }
 
 func givenTwice(flag codebookFlag) error {

@@ -16,8 +16,9 @@ const folder = "experiments/results"
 
 // fillers write the text of each mark from the result files in dir.
 var fillers = map[string]func(dir string, a arguments) (string, error){
-	"table": tableOf,
-	"lines": linesOf,
+	"table":       tableOf,
+	"lines":       linesOf,
+	"differences": differencesOf,
 }
 
 // File is a file that is generated, in part or in whole.
@@ -86,7 +87,7 @@ func fill(dir string, text []byte) (out []byte, stale []string, err error) {
 			return nil, nil, fmt.Errorf("the mark %s: %w", mark, err)
 		}
 		if string(old) != part {
-			stale = append(stale, name+" "+a["file"])
+			stale = append(stale, name+" "+a["file"]+a["section"])
 		}
 		out = fmt.Appendf(out, "%s%s%s%s%s", begin, mark, close, part, end)
 		text = rest
@@ -99,7 +100,7 @@ type arguments map[string]string
 func (a arguments) has(key string) bool { return a[key] != "" }
 
 // argumentKeys are all that a mark may have.
-var argumentKeys = []string{"file", "rows", "values", "columns", "value", "where", "best", "spread", "head", "heads", "as", "decimals", "beside", "median"}
+var argumentKeys = []string{"file", "rows", "values", "columns", "value", "where", "best", "spread", "head", "heads", "as", "decimals", "beside", "median", "section"}
 
 // parse reads "file=main.csv head=\"two words\" spread".
 func parse(text string) (arguments, error) {
