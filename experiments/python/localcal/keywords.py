@@ -10,7 +10,7 @@ class Settings(typing.TypedDict, total=False):
 
     bilinear__identity: typing.Literal["alpha", "linear", "nowhere"]
     bilinear__link: typing.Literal["exponential", "softplus"]
-    bilinear__prior: typing.Literal["counts", "learned", "uniform"]
+    bilinear__prior: typing.Literal["codewords", "counts", "learned", "uniform"]
     bilinear__scale: typing.Literal["learned", "unit"]
     calibrate__average: float
     calibrate__batch: int
@@ -27,7 +27,8 @@ class Settings(typing.TypedDict, total=False):
     codebook__centre: typing.Literal["column", "common"]
     codebook__codewords: int
     codebook__decay: float
-    codebook__kind: typing.Literal["ema", "kmeans", "one", "random", "residual"]
+    codebook__distance: typing.Literal["l1", "l2"]
+    codebook__kind: typing.Literal["ema", "indices", "kmeans", "one", "random", "residual"]
     codebook__levels: int
     codebook__nearest: int
     codebook__passes: int
@@ -49,6 +50,7 @@ class Settings(typing.TypedDict, total=False):
     divide__schedule: typing.Literal["constant", "cosine", "one-cycle", "warm-up", "warm-up-cosine"]
     ensemble__members: int
     forest__trees: int
+    head__floor: float
     head__strength: float
     histogram__bins: int
     joint__codewords: collections.abc.Sequence[float]
@@ -56,8 +58,11 @@ class Settings(typing.TypedDict, total=False):
     kcal__bandwidth: float
     kcal__dimensions: int
     kcal__folds: int
+    kernel__rows: typing.Literal["all", "calibration", "validation"]
     metrics__bandwidth: float
     metrics__bins: int
+    metrics__epsilon: float
+    metrics__protocol: typing.Literal["formula", "tables"]
     metrics__small_bin: int
     net__bandwidth: float
     net__dropout: float
