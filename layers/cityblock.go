@@ -17,8 +17,8 @@ import (
 //
 //	s(i) = argmin_k ‖z⁽ⁱ⁾ − c_k‖₁ ,   the first index on ties,
 //
-// where the paper's text names the ℓ2 norm as an example (section 3.1). The codewords start and move as those of Codes do,
-// toward the means of their slots.
+// where the paper's text names the ℓ2 norm as an example (section 3.1). The codewords start and move as those of Codes
+// do, toward the means of their slots.
 type Cityblock struct{ Codes } // of one codeword for each slot
 
 var _ Codes = Cityblock{}
@@ -27,7 +27,8 @@ var _ Codes = Cityblock{}
 func (c Cityblock) Over(cal *data.Set, slots int) (Sizes, error) {
 	s, err := c.Codes.Over(cal, slots)
 	if err == nil && (s.CodesOf() > 1 || s.Tables != nil) {
-		err = &SettingError{fmt.Sprintf("by the l1 distance a slot has one codeword; the codes %s have several", NameOf(c.Codes))}
+		err = &SettingError{fmt.Sprintf(
+			"by the l1 distance a slot has one codeword; the codes %s have several", NameOf(c.Codes))}
 	}
 	return s, err
 }
@@ -84,6 +85,7 @@ func (cityblockOp) ONNX(g *onnx.Network, in []onnx.Operand) (onnx.Value, error) 
 		e := g.Sub(entry, onnx.Table(g, column, 1, k))
 		near = g.Sub(near, g.Max(e, g.Neg(e)))
 	}
-	code := g.Node("ArgMax", []onnx.Value{near}, onnx.Int("axis", 1), onnx.Int("keepdims", 1), onnx.Int("select_last_index", 0))
+	code := g.Node("ArgMax", []onnx.Value{near},
+		onnx.Int("axis", 1), onnx.Int("keepdims", 1), onnx.Int("select_last_index", 0))
 	return g.Reshape(code, -1, int64(w)), nil
 }

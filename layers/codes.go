@@ -19,8 +19,8 @@ import (
 )
 
 // Codes divide the latent space: they give each of the w slots of a row one codeword, or several (see [Assignment]).
-// [Codebook] is the paper's kind; [Fixed] and [KMeans] are others. [Soft], [Residual] and [Scaled]
-// build upon them. [Divide] and the anchored maps take any.
+// [Codebook] is the paper's kind; [Fixed], [KMeans] and [Indices] are others. [Soft], [Residual], [Scaled] and
+// [Cityblock] build upon them. [Divide] and the anchored maps take any.
 //
 // The learned state of codes stands among the weights, named codebook/…. A kind that has codewords
 // keeps them as codebook/codewords (K×d); rows are quantized, embedded and reported by them. A kind without

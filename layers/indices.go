@@ -13,9 +13,9 @@ import (
 )
 
 // Indices is a control: codes drawn at random for each slot of each row, which tell nothing of its features. ([Fixed]
-// has random codewords, of which a slot still has the nearest.) Codes are a hash of the numbers of the row and the slot's
-// place, modulo K: equal rows have equal codes in every fit and at prediction, and rows that differ in a bit have
-// independent ones. The codewords are those of Fixed. It cannot be said in ONNX, which knows no bits of numbers.
+// has random codewords, of which a slot still has the nearest.) Codes are a hash of the numbers of the row and the
+// slot's place, modulo K: equal rows have equal codes at every prediction, and rows that differ in a bit have independent
+// ones. The codewords are those of Fixed. It cannot be said in ONNX, which knows no bits of numbers.
 type Indices struct {
 	Codewords int // K; 0: 64
 

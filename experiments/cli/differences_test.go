@@ -87,7 +87,7 @@ func fittedBy(t *testing.T, in string, flags ...string) (wrote string, c configu
 func TestEveryDifferenceHasItsSetting(t *testing.T) {
 	in, slots, plain := write(t, features(300)), write(t, wide(100)), map[string]string{}
 	same := []string{"--split paper", "--set head.floor=0"}
-	for _, d := range paper.Differences {
+	for _, d := range paper.Differences() {
 		if slices.Contains([]string{d.Section, d.What, d.Text, d.Code, d.Calibra, d.Other()}, "") {
 			t.Errorf("%s, %s lacks a column", d.Section, d.What)
 		}
@@ -136,9 +136,11 @@ func TestProtocol(t *testing.T) {
 			t.Errorf("%s: the split is %s, not %s", p, config.Split, split)
 		}
 		out := filepath.Join(t.TempDir(), "out")
-		code, _, stderr := calibra(t, "compare", "--in", in, "--methods", "vq,kc,ps", "--seeds", "1", "--set", "optim.epochs=2", "--protocol", p.String(), "--out", out)
+		code, _, stderr := calibra(t, "compare", "--in", in, "--methods", "vq,kc,ps", "--seeds", "1",
+			"--set", "optim.epochs=2", "--protocol", p.String(), "--out", out)
 		text, err := os.ReadFile(filepath.Join(out, "metrics.json"))
-		if code != 0 || err != nil || !strings.Contains(string(text), `"protocol": "`+p.String()+`"`) || !strings.Contains(string(text), `"split": "`+split+`"`) {
+		says := func(key, value string) bool { return strings.Contains(string(text), `"`+key+`": "`+value+`"`) }
+		if code != 0 || err != nil || !says("protocol", p.String()) || !says("split", split) {
 			t.Errorf("compare by %s: exit code %d, %s, %v", p, code, stderr, err)
 		}
 	}

@@ -235,7 +235,10 @@ func (c *studyCmd) settings(methods *method.Catalog, s *study.Study, origins []*
 	if err != nil {
 		return none, err
 	}
-	settings := study.Settings{Catalog: methods, Executor: executor, Methods: namesOf(named), Seeds: c.Seeds, Split: cmp.Or(c.split(c.Split), data.PaperTables), Shift: c.Shift}
+	settings := study.Settings{
+		Catalog: methods, Executor: executor, Methods: namesOf(named), Seeds: c.Seeds,
+		Split: cmp.Or(c.split(c.Split), data.PaperTables), Shift: c.Shift,
+	}
 	settings.Set, err = c.values(methods, s.MethodNames(origins, settings))
 	return settings, err
 }

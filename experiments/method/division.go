@@ -90,7 +90,8 @@ func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
 	case given:
 		o.err = cmp.Or(o.err, errNotSoft)
 	}
-	if o.Choice("codebook.distance", "l2", []string{"l2", "l1"}, "l2", "distance by which a codeword is nearest to a slot") == "l1" {
+	if o.Choice("codebook.distance", "l2", []string{"l2", "l1"}, "l2",
+		"distance by which a codeword is nearest to a slot") == "l1" {
 		c = layers.Cityblock{Codes: c}
 	}
 	if o.Choice("codebook.twin", "none", []string{"none", "random"}, "none", "random: a control, the same codes on random codewords that never move") == "random" {
@@ -136,7 +137,8 @@ func (o *Options) divide(kind string) *layers.Divide {
 
 // floor reads what the quantized head's probabilities are clamped at.
 func (o *Options) floor() *float64 {
-	floor := o.Float("head.floor", 1e-8, Share, "1e-08", "least probability p̂ of the quantized head, at which it is clamped; 0: none")
+	floor := o.Float("head.floor", 1e-8, Share, "1e-08",
+		"least probability p̂ of the quantized head, at which it is clamped; 0: none")
 	return &floor
 }
 

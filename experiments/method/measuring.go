@@ -30,8 +30,8 @@ func (o *Options) measuring() metrics.Settings {
 		s.Epsilon, s.Bandwidth = *epsilon, 0
 		o.exclude("metrics.bandwidth", "with metrics.epsilon each row has a bandwidth of its own")
 	}
-	if o.Choice("metrics.protocol", metrics.Tables.String(), []string{metrics.Tables.String(), metrics.Formula.String()}, "tables",
-		"definitions of the metrics: those behind the paper's tables, or the formulas of its appendix") != metrics.Tables.String() {
+	if o.Choice("metrics.protocol", "tables", []string{"tables", "formula"}, "tables",
+		"definitions of the metrics: those behind the paper's tables, or the formulas of its appendix") == "formula" {
 		s.Protocol, s.SmallBin = metrics.Formula, metrics.NoSmallBin
 		o.exclude("metrics.small_bin", "the formulas of the appendix skip no bin")
 	}

@@ -125,12 +125,13 @@ var papers = []Method{
 		Weighing: "a row enters each kernel sum by its weight",
 		New: func(o *Options) layers.Stateful {
 			hidden, dropout, sigma := o.net()
-			by := baselines.KernelRows(o.Choice("kernel.rows", "calibration", []string{"calibration", "validation", "all"},
-				"validation", "rows whose labels are averaged: those it is trained on, those that stop the training, or both"))
-			if by == "calibration" {
-				by = baselines.ByCalibration
+			k := &baselines.Kernel{Hidden: hidden, Dropout: dropout, Sigma: sigma, Method: o.Optim("train", publishedNet)}
+			by := o.Choice("kernel.rows", "calibration", []string{"calibration", "validation", "all"}, "validation",
+				"rows whose labels are averaged: those it is trained on, those that stop the training, or both")
+			if by != "calibration" {
+				k.By = baselines.KernelRows(by)
 			}
-			return &baselines.Kernel{Hidden: hidden, Dropout: dropout, Sigma: sigma, Method: o.Optim("train", publishedNet), By: by}
+			return k
 		},
 	},
 	{

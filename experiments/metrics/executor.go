@@ -69,8 +69,8 @@ func (n *neighbours) resampledElsewhere(ctx context.Context, x Executor, g *grou
 	})
 }
 
-// countedElsewhere adds what count counts there, where there is an executor and rows have neither weights nor bandwidths
-// of their own, of which it takes none.
+// countedElsewhere adds what count counts there, where there is an executor and rows have neither weights nor
+// bandwidths of their own, of which it takes none.
 func (n *neighbours) countedElsewhere(x Executor, counts *tally, count func(out kernelsum.Tally) (done bool, err error)) (done bool, err error) {
 	if x == nil || n.sample.Weight != nil || n.narrow != nil {
 		return false, nil

@@ -138,7 +138,8 @@ func (s Settings) String() string {
 	if f.Weighting == Frequency {
 		classes = "by their frequency"
 	}
-	return fmt.Sprintf("protocol %s, %d bins %s, kernel bandwidth %s, %sclasses weighted %s", f.Protocol, f.Bins, bins, f.Kernel(), small, classes)
+	return fmt.Sprintf("protocol %s, %d bins %s, kernel bandwidth %s, %sclasses weighted %s",
+		f.Protocol, f.Bins, bins, f.Kernel(), small, classes)
 }
 
 // Kernel is the bandwidth in words: "10", or how each row has its own.
@@ -166,7 +167,8 @@ func (s Settings) filled() (Settings, error) {
 	case s.Bandwidth < 0 || math.IsNaN(s.Bandwidth):
 		return s, fmt.Errorf("metrics: settings: bandwidth %v: want a positive number", s.Bandwidth)
 	case !(s.Epsilon >= 0 && s.Epsilon < 1) || s.Epsilon > 0 && s.Bandwidth > 0:
-		return s, fmt.Errorf("metrics: settings: ε = %v with bandwidth %v: want one of them, ε below 1", s.Epsilon, s.Bandwidth)
+		const why = "metrics: settings: ε = %v with bandwidth %v: want one of them, ε below 1"
+		return s, fmt.Errorf(why, s.Epsilon, s.Bandwidth)
 	case s.Anchors < 0:
 		return s, fmt.Errorf("metrics: settings: %d anchors: want a positive number, or 0 for all rows", s.Anchors)
 	case s.SmallBin < NoSmallBin:

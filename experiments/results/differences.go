@@ -10,7 +10,7 @@ import (
 // differencesOf fills the mark differences: a section of [paper.Differences].
 func differencesOf(_ string, a arguments) (string, error) {
 	t := &report.Table{Labels: []string{a["head"], "text", "code", "Calibra", "how to get the other"}}
-	for _, d := range paper.Differences {
+	for _, d := range paper.Differences() {
 		if d.Section == a["section"] {
 			t.Add("", report.Row{Labels: []string{d.What, d.Text, d.Code, d.Calibra, d.Other()}})
 		}

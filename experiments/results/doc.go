@@ -30,8 +30,8 @@
 //
 // The column commit of a result file names the program that computed a line.
 //
-// The other marks are calibra:lines, which shows a file of columns unchanged, and calibra:differences section=TEXT, which
-// shows a section of [calibra/experiments/paper.Differences].
+// The other marks are calibra:lines, which shows a file of columns unchanged, and calibra:differences section=TEXT,
+// which shows a section of [calibra/experiments/paper.Differences].
 //
 // Each page names the commands that make its files, and made.csv has them all. Copy new results over the old ones and
 // run go run ./experiments/results. With --check it fails if a page does not agree with its files, with --old if the

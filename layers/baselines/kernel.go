@@ -47,7 +47,9 @@ func (r KernelRows) among(cal, val *data.Set) (*data.Set, error) {
 	case r == ByCalibration:
 		return cal, nil
 	case val == nil:
-		return nil, &layers.SettingError{Reason: "a kernel over validation rows needs some; divide the rows by the split paper or tables"}
+		return nil, &layers.SettingError{
+			Reason: "a kernel over validation rows needs some; divide the rows by the split paper or tables",
+		}
 	case r == ByValidation:
 		return val, nil
 	}

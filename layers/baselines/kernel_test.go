@@ -46,7 +46,8 @@ func TestKernelRows(t *testing.T) {
 			for j, y := range labels {
 				square := 0.0
 				for d, s := range similar.RawRowView(i) {
-					square += (s - points[j*len(similar.RawRowView(i))+d]) * (s - points[j*len(similar.RawRowView(i))+d])
+					e := s - points[j*len(points)/len(labels)+d]
+					square += e * e
 				}
 				k := math.Exp(-square * kernelConstant(3))
 				if total += k; y == 0 {
