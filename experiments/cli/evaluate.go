@@ -28,8 +28,8 @@ type evaluateCmd struct {
 	Features  string `type:"path" placeholder:"F.npz" help:"Measure local errors in the principal components of these features of the same rows: array features, test_features or embedding (N×M) of the file."`
 
 	Protocol   metrics.Protocol `default:"tables" placeholder:"tables|formula" group:"Metrics:" help:"Definitions of the metrics: those behind the paper's tables, or the formulas of its appendix (${default})."`
-	Bandwidth  float64          `default:"10" group:"Local metrics:" xor:"bandwidth" help:"Bandwidth γ of the Gaussian kernel, in the embedding's units (${default})."`
-	Epsilon    float64          `placeholder:"SHARE" xor:"bandwidth" group:"Local metrics:" help:"Give each row a bandwidth of its own in place of --bandwidth: the distance within which this share of the other rows lies."`
+	Bandwidth  *float64         `placeholder:"10" xor:"bandwidth" group:"Local metrics:" help:"Bandwidth γ of the Gaussian kernel, in the embedding's units (10)."`
+	Epsilon    *float64         `placeholder:"SHARE" xor:"bandwidth" group:"Local metrics:" help:"Give each row a bandwidth of its own in place of --bandwidth: the distance within which this share of the other rows lies."`
 	Bins       int              `most:"100000" default:"15" group:"Metrics:" help:"Number of bins between 0 and 1 (${default})."`
 	SmallBin   *int             `most:"1000000000" placeholder:"20" group:"Local metrics:" help:"Under protocol tables, local bins with this many rows or fewer are skipped; 0 skips none (20; the paper uses 10 for ConvNeXt and ViT)."`
 	Weights    string           `default:"uniform" enum:"uniform,frequency" placeholder:"uniform|frequency" group:"Metrics:" help:"Weights of the classes: all equal (uniform), or as frequent as the labels (frequency) (${default})."`
@@ -247,10 +247,10 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 		return s, u, data.Inputf("", "--whole-groups is about folds; give --folds 5 too")
 	case or(c.Folds, 0) < 0 || or(c.Folds, 0) == 1:
 		return s, u, data.Inputf("", "--folds is %d; there must be two or more, or 0 for none", *c.Folds)
-	case !(c.Bandwidth > 0):
-		return s, u, data.Inputf("", "--bandwidth is %v; it must be positive", c.Bandwidth)
-	case !(c.Epsilon >= 0 && c.Epsilon < 1):
-		return s, u, data.Inputf("", "--epsilon is %v; it must be a share of the rows, below 1", c.Epsilon)
+	case !(or(c.Bandwidth, 10) > 0):
+		return s, u, data.Inputf("", "--bandwidth is %v; it must be positive", *c.Bandwidth)
+	case !(or(c.Epsilon, .5) > 0 && or(c.Epsilon, .5) < 1):
+		return s, u, data.Inputf("", "--epsilon is %v; it must be a share of the rows, between 0 and 1", *c.Epsilon)
 	case c.Bins < 1:
 		return s, u, data.Inputf("", "--bins is %d; there must be at least one", c.Bins)
 	case c.Redraws < 0:
@@ -260,10 +260,8 @@ func (c *evaluateCmd) settings() (s metrics.Settings, u metrics.Uncertainty, err
 	case or(c.SmallBin, 0) < 0:
 		return s, u, data.Inputf("", "--small-bin is %d; it must be 0 or more", *c.SmallBin)
 	}
-	s = metrics.Settings{Protocol: c.Protocol, Bins: c.Bins, Bandwidth: c.Bandwidth, Anchors: c.Anchors, AnchorSeed: c.Seed}
-	if c.Epsilon > 0 {
-		s.Epsilon, s.Bandwidth = c.Epsilon, 0
-	}
+	s = metrics.Settings{Protocol: c.Protocol, Bins: c.Bins, Anchors: c.Anchors, AnchorSeed: c.Seed}
+	s.Bandwidth, s.Epsilon = or(c.Bandwidth, 0), or(c.Epsilon, 0)
 	if c.SmallBin != nil {
 		s.SmallBin = cmp.Or(*c.SmallBin, metrics.NoSmallBin)
 	}

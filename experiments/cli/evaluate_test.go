@@ -101,6 +101,10 @@ func TestEvaluateJSON(t *testing.T) {
 	if file.Protocol != "tables" {
 		t.Errorf("protocol %q", file.Protocol)
 	}
+	adaptive := []string{"evaluate", "--in", path, "--json", "--replicates", "40", "--redraws", "20", "--epsilon", ".1"}
+	if code, other := output(t, adaptive...); code != 0 || !strings.Contains(other, `"epsilon": 0.1`) || other == first {
+		t.Errorf("by --epsilon: exit code %d, %.300s", code, other)
+	}
 	if _, second := output(t, "evaluate", "--in", path, "--json", "--replicates", "40", "--redraws", "20"); second != first {
 		t.Error("the same seed gave other bytes")
 	}
@@ -165,6 +169,7 @@ func TestEvaluateBadInput(t *testing.T) {
 		"unknown key":    {"--in", predictions(t), "--embedding", "none"},
 		"bandwidth":      {"--in", predictions(t), "--bandwidth", "0"},
 		"epsilon":        {"--in", predictions(t), "--epsilon", "1"},
+		"two widths":     {"--in", predictions(t), "--epsilon", ".1", "--bandwidth", "3"},
 		"bins":           {"--in", predictions(t), "--bins", "0"},
 		"redraws":        {"--in", predictions(t), "--redraws=-1"},
 		"protocol":       {"--in", predictions(t), "--protocol", "other"},
