@@ -98,6 +98,8 @@ func TestCompileRefuses(t *testing.T) {
 		"the identity":          fit(&Original{}, Identity{}),
 		"another map":           fit(divide(nil), Tied{}),
 		"standardized features": fit(divide(Scaled{Codebook{Codewords: 8}}), Bilinear{}),
+		"the l1 distance":       fit(divide(Cityblock{Codebook{Codewords: 8}}), Bilinear{}),
+		"random indices":        fit(divide(Indices{Codewords: 8}), Bilinear{}),
 		"soft codes":            fit(divide(Soft{Of: Fixed{Codewords: 8}}), Bilinear{}),
 		"a prior of regions":    fit(divide(nil), Bilinear{Prior: CodewordPrior{}}),
 	} {
