@@ -20,11 +20,14 @@ import (
 	"calibra/experiments/source"
 	"calibra/experiments/study"
 	"calibra/experiments/verdict"
+
+	"github.com/alecthomas/kong"
 )
 
 type compareCmd struct {
 	In      string   `type:"input" placeholder:"F.npz" help:"Rows to calibrate and test: a features file, or data that a network is trained on first, as for fit."`
 	Methods []string `placeholder:"NAME" help:"Methods to fit; calibra methods --all lists them. The word all stands for the published methods (${compared})."`
+	AsSeeds bool     `help:"Take --in a-1.npz,a-2.npz for one data set: features of several trainings of its classifier, one for each seed."`
 	Seeds   seeds    `placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (42-46, and 42 with --folds)."`
 	Folds   int      `most:"1000" placeholder:"K" help:"Take all labelled rows of the file as one set: predict every row by fits to the other K−1 of K folds, and judge them all. 5 is usual."`
 
@@ -253,6 +256,8 @@ func (c *compareCmd) divisible(methods *method.Catalog) error {
 		return data.Inputf("", "--whole-groups is about folds; give --folds 5 too")
 	case c.Folds == 0:
 		return nil
+	case c.AsSeeds:
+		return data.Inputf("", "--folds takes one file, and --as-seeds several; leave one of the two out")
 	case c.Split == data.PaperTables:
 		return data.Inputf("", "--split tables takes validation rows from the test rows, which --folds has not; choose paper or none")
 	case brought(methods, c.In) || c.tableFlags != (tableFlags{}):
@@ -269,9 +274,27 @@ func (c *compareCmd) open(ctx context.Context, methods *method.Catalog) (*source
 	return c.tableFlags.origin(methods, c.In, c.scores())
 }
 
-// origin is where the rows come from. Those of a features file must have what each method needs; of the methods that
-// nobody named those that need features are left out of rows without.
+// origin is where the rows come from: what --in names, or the files that count as seeds.
 func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *method.Catalog, set *study.Settings) (*source.Origin, error) {
+	if !c.AsSeeds {
+		return c.file(ctx, t, methods, set)
+	}
+	var files []*source.Origin
+	paths := strings.Split(c.In, ",")
+	for _, path := range slices.Backward(paths) { // what is said of one file is said of the first
+		c.In = kong.ExpandPath(path)
+		o, err := c.file(ctx, t, methods, set)
+		if err != nil {
+			return nil, err
+		}
+		files = slices.Insert(files, 0, o)
+	}
+	return asSeeds(ctx, t, files, (*seeds)(&set.Seeds))
+}
+
+// file is the origin of the file that --in names. Rows of a features file must have what each method needs; of the
+// methods that nobody named those that need features are left out of rows without.
+func (c *compareCmd) file(ctx context.Context, t *terminal, methods *method.Catalog, set *study.Settings) (*source.Origin, error) {
 	origin, err := c.open(ctx, methods)
 	if err != nil {
 		return nil, err

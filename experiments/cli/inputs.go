@@ -236,6 +236,17 @@ func (f *tableFlags) open(ctx context.Context, t *terminal, methods *method.Cata
 	return p.Source, nil
 }
 
+// asSeeds is the one origin of features files that count as seeds, as many of which are taken as there are files.
+func asSeeds(ctx context.Context, t *terminal, files []*source.Origin, of *seeds) (*source.Origin, error) {
+	o, err := source.AsSeeds(ctx, files, *of)
+	if err != nil {
+		return nil, err
+	}
+	*of = (*of)[:len(files)]
+	t.note("the %d files count as seeds %s of %s", len(files), strings.Trim(fmt.Sprint(*of), "[]"), o.Name)
+	return o, nil
+}
+
 // labels is what raw rows are labelled with, so that a label that was read from another column is noticed.
 func (f *tableFlags) labels(arg string, classes []string) string {
 	const most = 5

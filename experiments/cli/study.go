@@ -21,6 +21,7 @@ type studyCmd struct {
 	tableFlags
 	Shifted string       `type:"path" placeholder:"F.npz" group:"For one study only:" help:"For study ood: a features file whose test rows are the shifted rows for --data F.npz."`
 	Shift   source.Shift `placeholder:"region|noise|thin|given" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without this flag, the first of given, region, noise and thin that the data have."`
+	AsSeeds bool         `help:"Take the features files of --data for one data set: the trainings of its classifier, one for each seed."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Methods []string     `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`
 	Split   data.Holdout `placeholder:"paper|tables" group:"Validation:" help:"Where validation rows come from: 10 % of the test rows as in the published tables (tables), or 10 % of the calibration rows as in the paper's text (paper) (tables)."`
@@ -220,6 +221,13 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *method.Cat
 			}
 		}
 		origins, inputs[o] = append(origins, o), quoted(arg)
+	}
+	if c.AsSeeds {
+		o, err := asSeeds(ctx, t, origins, &c.Seeds)
+		if err != nil {
+			return nil, nil, err
+		}
+		origins, inputs = []*source.Origin{o}, map[*source.Origin]string{o: quoted(c.Data[0])}
 	}
 	return origins, inputs, nil
 }

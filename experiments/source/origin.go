@@ -15,7 +15,8 @@ type Origin struct {
 	Dataset  string // "cifar10"
 	Backbone string // "resnet", or "" where Encoders name it
 	// Digest identifies the origin's contents.
-	Digest string
+	Digest  string
+	digests map[uint64]string // of each seed, where they have files of their own
 	// Encoders are the possible encoders of raw rows; nil if there are features
 	// already.
 	Encoders []Encoder

@@ -152,7 +152,7 @@ func (s *Study) cell(o *source.Origin, spec run.Spec, size source.Size, set Sett
 			return c, fmt.Sprintf("%d slots do not divide its %d features", w, size.Features), nil
 		}
 	}
-	return Cell{Spec: spec, Key: key(spec, o.Digest), Origin: o, Cost: overhead + spec.Expected(size)*float64(max(1, set.Folds)), training: o.Training(size)}, "", nil
+	return Cell{Spec: spec, Key: key(spec, o.DigestOf(spec.Seed)), Origin: o, Cost: overhead + spec.Expected(size)*float64(max(1, set.Folds)), training: o.Training(size)}, "", nil
 }
 
 // Shifted reports whether any cell of the study's grid on the origins is judged on shifted rows.
