@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type applyCmd struct {
 	applyFlags
 	inputFlags
 	tableFlags
+	encoderFlag
 }
 
 func (c *applyCmd) files() []string { return []string{c.Out} }
@@ -47,7 +49,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog
 	if err != nil {
 		return err
 	}
-	if !source.Registry(methods.RawSources()).Makes(c.In) {
+	if !source.Registry(methods.RawSources()).Makes(c.In) && c.Encoder == "" {
 		if done, err := c.streamed(ctx, t, m); done || err != nil {
 			return err
 		}
@@ -149,11 +151,14 @@ func (m saved) predict(in string, lo int, x *data.Set) (*data.Predictions, error
 
 // open reads the rows for a model, and warns where they do not look like those that it was fitted to.
 func (c *applyCmd) open(ctx context.Context, t *terminal, methods *method.Catalog, m saved, shift *layers.LabelShift) (*data.Source, error) {
-	seed, err := seedOf(c.Model)
+	spec, err := encodedFor(c.Model)
 	if err != nil {
 		return nil, err
 	}
-	src, err := c.tableFlags.open(ctx, t, methods, c.In, seed, m.file.Names, c.scores(), "")
+	if fitted := cmp.Or(spec.Encoder, source.MLPs[0].Name); c.Encoder != "" && c.Encoder != fitted {
+		return nil, data.Inputf(c.Model, "was fitted to what the encoder %s makes; leave --encoder out", fitted)
+	}
+	src, err := c.tableFlags.open(ctx, t, methods, c.In, spec.Seed, m.file.Names, c.scores(), spec.Encoder)
 	if err != nil {
 		return nil, err
 	}

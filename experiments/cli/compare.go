@@ -43,6 +43,7 @@ type compareCmd struct {
 
 	inputFlags
 	tableFlags
+	encoderFlag
 	settingFlags
 	deviceFlag
 	boardFlag
@@ -85,7 +86,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 	if c.Methods == nil {
 		t.note("fitting %s; calibra methods --all lists %d more, and --methods names them", strings.Join(names, ", "), len(methods.List())-len(names))
 	}
-	size, err := origin.Size(ctx, "")
+	size, err := origin.Size(ctx, set.Encoder)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 	findings := study.Compare.Findings(set, plan)
 	findings.Doubts, findings.Notes = map[*source.Origin][]string{origin: c.doubts}, &t.said
 	if c.Folds == 0 { // else no rows of the file are calibration rows
-		findings.Inputs = map[*source.Origin]string{origin: quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()}
+		findings.Inputs = map[*source.Origin]string{origin: quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said() + c.encoderFlag.said()}
 		if err := c.shifted(step(1, "set methods beside the classifier"), t, methods, origin, findings); err != nil {
 			return err
 		}
@@ -192,7 +193,7 @@ func (c compareCmd) withoutThoseOfRuns() compareCmd {
 
 // settings are those of the flags.
 func (c *compareCmd) settings(methods *method.Catalog) (set study.Settings, err error) {
-	set = study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.Split, Folds: c.Folds}
+	set = study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.Split, Folds: c.Folds, Encoder: c.Encoder}
 	if c.Folds == 0 {
 		set.Split = c.split(c.Split)
 	}
@@ -260,7 +261,7 @@ func (c *compareCmd) divisible(methods *method.Catalog) error {
 		return data.Inputf("", "--folds takes one file, and --as-seeds several; leave one of the two out")
 	case c.Split == data.PaperTables:
 		return data.Inputf("", "--split tables takes validation rows from the test rows, which --folds has not; choose paper or none")
-	case brought(methods, c.In) || c.tableFlags != (tableFlags{}):
+	case brought(methods, c.In) || c.tableFlags != (tableFlags{}) || c.Encoder != "":
 		return data.Inputf("", "--folds takes a file of predictions or features with labels; raw rows are split by themselves, so leave out --folds")
 	}
 	return nil

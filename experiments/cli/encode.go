@@ -187,8 +187,6 @@ func (c *encodeCmd) export(ctx context.Context, t *terminal, catalog *method.Cat
 	}
 	said := exported{Format: "calibra features 1", Data: o.Name, Digest: o.Digest, Seed: or(c.Seed, 0), Encoder: c.Encoder}
 	switch {
-	case o.Encoders == nil && c.Encoder != "":
-		return data.Inputf("", "%s has features already; leave --encoder out", c.Data)
 	case o.Encoders != nil && c.Encoder == "":
 		said.Encoder = o.Encoders[0].Name
 	}

@@ -44,6 +44,7 @@ type fitCmd struct {
 
 	inputFlags
 	tableFlags
+	encoderFlag
 	settingFlags
 	deviceFlag
 	boardFlag
@@ -76,7 +77,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) 
 	if err != nil {
 		return err
 	}
-	src, err := c.open(ctx, t, methods, c.In, c.Seed, data.Names{}, c.scores(), "")
+	src, err := c.open(ctx, t, methods, c.In, c.Seed, data.Names{}, c.scores(), c.Encoder)
 	if err != nil {
 		return c.kept(err)
 	}
@@ -106,7 +107,7 @@ func (c *fitCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog) 
 	if err != nil {
 		return err
 	}
-	run, step, err := c.fit(ctx, t, run.Spec{Catalog: methods, Executor: executor}, src, settings[c.Method], board.Observer())
+	run, step, err := c.fit(ctx, t, run.Spec{Catalog: methods, Executor: executor, Encoder: c.Encoder}, src, settings[c.Method], board.Observer())
 	if err != nil {
 		return err
 	}
@@ -336,7 +337,7 @@ func (c *fitCmd) unjudged(run *run.Run) string {
 
 // said are the rows as another command takes them.
 func (c *fitCmd) said() string {
-	return quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said()
+	return quoted(relative(c.In)) + c.inputFlags.said() + c.tableFlags.said() + c.encoderFlag.said()
 }
 
 // next are the commands that follow from a fit whose rows can tell: those that fit and apply the method to use, the

@@ -219,7 +219,7 @@ func decodePredictions(methods *method.Catalog) kong.MapperFunc {
 // raw, trained with the seed. as is what the user says that logits are, "" for nothing, and encoder names another.
 func (f *tableFlags) open(ctx context.Context, t *terminal, methods *method.Catalog, arg string, seed uint64, names data.Names, as data.Scores, encoder string) (*data.Source, error) {
 	_, absent := os.Stat(arg)
-	if !source.Registry(methods.RawSources()).Makes(arg) && *f == (tableFlags{}) && (data.NamesFeatures(arg) || absent == nil) {
+	if !source.Registry(methods.RawSources()).Makes(arg) && *f == (tableFlags{}) && encoder == "" && (data.NamesFeatures(arg) || absent == nil) {
 		return data.OpenContext(ctx, arg, names)
 	}
 	o, err := f.origin(methods, arg, as)
@@ -247,6 +247,19 @@ func asSeeds(ctx context.Context, t *terminal, files []*source.Origin, of *seeds
 	return o, nil
 }
 
+// encoderFlag is of the commands that train a network on raw rows.
+type encoderFlag struct {
+	Encoder string `placeholder:"NAME" group:"The rows:" help:"Network that is trained on some of the raw rows, by the others of which it is judged: mlp, mlp-shallow, mlp-wide, resmlp, ftt (FT-Transformer, of tables), resnet or resnet-cifar100 (of images), the last three by the paper's recipes (mlp)."`
+}
+
+// said is the flag as a command that reads the same rows takes it.
+func (f *encoderFlag) said() string {
+	if f.Encoder == "" {
+		return ""
+	}
+	return " --encoder " + quoted(f.Encoder)
+}
+
 // labels is what raw rows are labelled with, so that a label that was read from another column is noticed.
 func (f *tableFlags) labels(arg string, classes []string) string {
 	const most = 5
@@ -272,7 +285,7 @@ func encoded(ctx context.Context, t *terminal, methods *method.Catalog, o *sourc
 		if err != nil {
 			return nil, err
 		}
-		ctx = t.divide(ctx, shared(o.Training(size)), floats.Sum(fitting(run.Spec{Catalog: methods, Method: methods.Recommended().Name}, size)))(0, "train the network")
+		ctx = t.divide(ctx, shared(o.Training(size, encoder)), floats.Sum(fitting(run.Spec{Catalog: methods, Method: methods.Recommended().Name}, size)))(0, "train the network")
 	}
 	p, err := o.Load(ctx, seed, encoder, "")
 	if err == nil && p.Notice != "" {
@@ -284,12 +297,12 @@ func encoded(ctx context.Context, t *terminal, methods *method.Catalog, o *sourc
 	return p, err
 }
 
-// seedOf is the seed that the model was fitted with, whose encoder brought data are read by; 0
+// encodedFor is the Spec that the model was fitted by, whose encoder and seed brought data are read by; the zero Spec
 // where the folder does not record it.
-func seedOf(model string) (uint64, error) {
+func encodedFor(model string) (run.Spec, error) {
 	spec, err := run.ReadSpec(filepath.Dir(modelFile(model)))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return spec.Seed, err
+	return spec, err
 }

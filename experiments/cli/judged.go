@@ -47,7 +47,7 @@ type judged struct {
 type judgedFlags struct {
 	tableFlags
 	scoresFlags
-	Encoder string `placeholder:"NAME" group:"The rows:" help:"Train this network (as calibra study names them) on some of the raw rows of a csv file, and judge it by others."`
+	encoderFlag
 }
 
 // raw is an *InputError of a csv file of raw rows, unless a network is to be trained on them.
@@ -80,7 +80,7 @@ func (f *judgedFlags) judged(ctx context.Context, t *terminal, methods *method.C
 			j = own
 		}
 	}
-	j.flags = f.scoresFlags.said() + f.tableFlags.said()
+	j.flags = f.scoresFlags.said() + f.tableFlags.said() + f.encoderFlag.said()
 	if j.Labels == nil {
 		return nil, data.Inputf(path, "has no labels to judge the predictions by")
 	}

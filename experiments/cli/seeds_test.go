@@ -57,7 +57,9 @@ func TestFilesAsSeeds(t *testing.T) {
 		return found, rows, stderr
 	}
 	for _, command := range [][]string{{"compare", "--in"}, {"study", "main", "--data"}} {
-		with := func(files string, more ...string) []string { return append(append(slices.Clone(command), files), more...) }
+		with := func(files string, more ...string) []string {
+			return append(append(slices.Clone(command), files), more...)
+		}
 		first, _, _ := nll(with(paths[0], "--seeds", "7")...)
 		second, _, _ := nll(with(paths[1], "--seeds", "3")...)
 		joined, rows, stderr := nll(with(both, "--as-seeds", "--seeds", "7,3,9")...)

@@ -19,6 +19,7 @@ type studyCmd struct {
 	Name string   `arg:"" optional:"" help:"Study to run. Without it, all studies are listed."`
 	Data []string `type:"rows" placeholder:"DATA" help:"letter, satellite, digits (embedded); cubic, proximity, proximity100, longtail1000, rare, calibrated (synthetic); a features file; a MedMNIST npz; a CIFAR archive; a labelled csv; or a directory of weather data."`
 	tableFlags
+	encoderFlag
 	Shifted string       `type:"path" placeholder:"F.npz" group:"For one study only:" help:"For study ood: a features file whose test rows are the shifted rows for --data F.npz."`
 	Shift   source.Shift `placeholder:"region|noise|thin|given" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without this flag, the first of given, region, noise and thin that the data have."`
 	AsSeeds bool         `help:"Take the features files of --data for one data set: the trainings of its classifier, one for each seed."`
@@ -220,7 +221,7 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *method.Cat
 				return nil, nil, err
 			}
 		}
-		origins, inputs[o] = append(origins, o), quoted(arg)
+		origins, inputs[o] = append(origins, o), quoted(arg)+c.encoderFlag.said()
 	}
 	if c.AsSeeds {
 		o, err := asSeeds(ctx, t, origins, &c.Seeds)
@@ -245,7 +246,7 @@ func (c *studyCmd) settings(methods *method.Catalog, s *study.Study, origins []*
 	}
 	settings := study.Settings{
 		Catalog: methods, Executor: executor, Methods: namesOf(named), Seeds: c.Seeds,
-		Split: cmp.Or(c.split(c.Split), data.PaperTables), Shift: c.Shift,
+		Split: cmp.Or(c.split(c.Split), data.PaperTables), Shift: c.Shift, Encoder: c.Encoder,
 	}
 	settings.Set, err = c.values(methods, s.MethodNames(origins, settings))
 	return settings, err

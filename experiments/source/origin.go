@@ -47,20 +47,15 @@ type Size struct {
 	Tested   int // labelled test rows
 }
 
-// Load makes the problem of a seed. The encoder is looked at only where the origin
-// has Encoders; "" is the first of them. Under RegionShift the problem has no row of the
+// Load makes the problem of a seed. encoder names one of Encoders, "" the first of them. Under RegionShift the problem has no row of the
 // region but its shifted ones; every other shift has the problem of none.
 func (o *Origin) Load(ctx context.Context, seed uint64, encoder string, shift Shift) (*Problem, error) {
 	if shift != "" && !slices.Contains(o.Shifts, shift) {
 		return nil, NoShift(o.Name, shift, o.Shifts)
 	}
-	var e Encoder
-	if o.Encoders != nil {
-		var err error
-		nameOf := func(e Encoder) string { return e.Name }
-		if e, err = data.Find("encoder", cmp.Or(encoder, o.Encoders[0].Name), o.Encoders, nameOf); err != nil {
-			return nil, err
-		}
+	e, err := o.encoder(encoder)
+	if err != nil {
+		return nil, err
 	}
 	if shift == RegionShift {
 		return o.loadInside(ctx, seed, e)
@@ -68,13 +63,26 @@ func (o *Origin) Load(ctx context.Context, seed uint64, encoder string, shift Sh
 	return o.load(ctx, seed, e)
 }
 
+// encoder is the one of Encoders of that name, "" for the first; none where there are features already.
+func (o *Origin) encoder(name string) (e Encoder, err error) {
+	switch {
+	case o.Encoders != nil:
+		return data.Find("encoder", cmp.Or(name, o.Encoders[0].Name), o.Encoders, func(e Encoder) string { return e.Name })
+	case name != "":
+		err = data.Inputf("", "%s has features already; leave --encoder out", o.Name)
+	}
+	return e, err
+}
+
 // Size is the size of the problem with the encoder's rows.
 func (o *Origin) Size(ctx context.Context, encoder string) (Size, error) {
+	e, err := o.encoder(encoder)
+	if err != nil {
+		return Size{}, err
+	}
 	if size := o.size; size.Rows > 0 {
-		for i, e := range o.Encoders {
-			if i == 0 || e.Name == encoder {
-				size.Features = e.Features()
-			}
+		if o.Encoders != nil {
+			size.Features = e.Features()
 		}
 		return size, nil
 	}
@@ -85,12 +93,13 @@ func (o *Origin) Size(ctx context.Context, encoder string) (Size, error) {
 	return SizeOf(p.Source), nil
 }
 
-// Training is about how many seconds the training of its network takes on one core, 0 without one.
-func (o *Origin) Training(s Size) float64 {
-	if o.Encoders == nil {
+// Training is about how many seconds the training of the encoder takes on one core, 0 without one.
+func (o *Origin) Training(s Size, encoder string) float64 {
+	e, err := o.encoder(encoder)
+	if o.Encoders == nil || err != nil {
 		return 0
 	}
-	return 2e-3 * float64(s.Rows)
+	return cmp.Or(e.seconds, 2e-3) * float64(s.Rows)
 }
 
 // SizeOf is the size of a problem.

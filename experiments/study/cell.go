@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,6 +32,8 @@ type Settings struct {
 	// Folds divide one labelled set, and Within says which rows stay in one fold; 0 if rows are divided already.
 	Folds  int
 	Within run.Within
+	// Encoder is the network that raw rows are encoded by; "" means the first of each data set.
+	Encoder string
 	// Set holds settings of each method.
 	Set map[string]method.Values
 }
@@ -88,7 +91,10 @@ func (s *Study) Cells(ctx context.Context, origins []*source.Origin, set Setting
 		if len(grid) == 0 {
 			continue
 		}
-		size, err := o.Size(ctx, "")
+		for k := range o.Encoders { // but MLPs, which need float64
+			o.Encoders[k].Optim.Executor = set.Executor
+		}
+		size, err := o.Size(ctx, set.Encoder)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -116,7 +122,7 @@ func (s *Study) Cells(ctx context.Context, origins []*source.Origin, set Setting
 // data rule it out.
 func (s *Study) cell(o *source.Origin, spec run.Spec, size source.Size, set Settings, grid []run.Spec) (c Cell, why string, err error) {
 	if o.Encoders != nil {
-		spec.Encoder = o.Encoders[0].Name
+		spec.Encoder = cmp.Or(set.Encoder, o.Encoders[0].Name)
 	}
 	spec.Data, spec.Split, spec.Catalog, spec.Executor = o.Name, set.Split, set.Catalog, set.Executor
 	if spec.Shift != "" && set.Shift != "" {
@@ -152,7 +158,7 @@ func (s *Study) cell(o *source.Origin, spec run.Spec, size source.Size, set Sett
 			return c, fmt.Sprintf("%d slots do not divide its %d features", w, size.Features), nil
 		}
 	}
-	return Cell{Spec: spec, Key: key(spec, o.DigestOf(spec.Seed)), Origin: o, Cost: overhead + spec.Expected(size)*float64(max(1, set.Folds)), training: o.Training(size)}, "", nil
+	return Cell{Spec: spec, Key: key(spec, o.DigestOf(spec.Seed)), Origin: o, Cost: overhead + spec.Expected(size)*float64(max(1, set.Folds)), training: o.Training(size, spec.Encoder)}, "", nil
 }
 
 // Shifted reports whether any cell of the study's grid on the origins is judged on shifted rows.
