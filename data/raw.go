@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -40,6 +41,8 @@ type RawSettings struct {
 	// Columns say how a table's columns are read: as for the encoder that was trained on
 	// them. nil: as the training rows say.
 	Columns []RawColumn
+	// LongTail is ρ ≥ 1 of rows that become rarer from class to class, see [OpenRaw]; 0: all rows stay.
+	LongTail float64
 	// Sources are the sources of other modules, by name.
 	Sources []RawSource
 }
@@ -101,11 +104,17 @@ const heldBack = 0.2
 //	MedMNIST     50 % of training     validation   test images  50 % of training     –
 //	weather      train                –            dev_in       eval_in              eval_out
 //
+// [RawSettings.LongTail] thins the rows that train, validate and calibrate, as CIFAR-10-LT is thinned, and leaves those
+// that test.
+//
 // What the training rows have in the columns of a table decides what a network reads of them, see [RawColumn]; of the
 // embedded tables it reads every column as it is. The same rng gives the same rows: pretrain
 // and encode make with a seed the calibration and test rows that a study has with it.
 // Whatever is wrong with a file is an *InputError.
 func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
+	if s.LongTail != 0 && !(s.LongTail >= 1 && s.LongTail <= math.MaxFloat64) {
+		return nil, Inputf("", "the ratio of the most frequent class to the rarest must be 1 or more, not %v", s.LongTail)
+	}
 	if !(s.HeldOut >= 0 && s.HeldOut <= 0.5) {
 		return nil, Inputf("", "the share of rows held out as shifted must lie in 0…0.5, not %v", s.HeldOut)
 	}
@@ -117,7 +126,36 @@ func OpenRaw(arg string, s RawSettings, rng *rand.Rand) (*Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, r.check()
+	if err := r.check(); err != nil || s.LongTail == 0 {
+		return r, err
+	}
+	r.Name += fmt.Sprintf("-lt%g", s.LongTail)
+	for _, part := range []**Inputs{&r.Train, &r.Val, &r.Cal} {
+		if *part != nil {
+			*part = (*part).thin(len(r.Classes), s.LongTail, rng)
+		}
+	}
+	return r, nil
+}
+
+// thin is the rows with a long tail of classes as CIFAR-10-LT has it (Cao et al. 2019): of class c, by its number,
+// n·ρ^(−c/(C−1)) of them stay, rounded down but at least one, for n the mean of the classes' counts; a class that has
+// fewer keeps all. There, the test rows stay as they are; here, those that train, validate and calibrate are thinned.
+func (in *Inputs) thin(classes int, ratio float64, rng *rand.Rand) *Inputs {
+	left := make([]int, classes)
+	for c := range left {
+		share := math.Pow(ratio, -float64(c)/float64(classes-1))
+		left[c] = max(1, int(float64(in.Len())/float64(classes)*share))
+	}
+	var kept []int
+	for _, i := range rng.Perm(in.Len()) {
+		if y := in.Labels[i]; left[y] > 0 {
+			left[y]--
+			kept = append(kept, i)
+		}
+	}
+	slices.Sort(kept)
+	return in.Rows(kept)
 }
 
 // open is Open, whose rows must be there.

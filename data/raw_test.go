@@ -164,3 +164,38 @@ func isInput(err error) bool {
 	var input *InputError
 	return errors.As(err, &input)
 }
+
+// TestLongTail: of class c there are n·ρ^(−c/(C−1)) rows among those that train and calibrate, and the test rows are
+// those of the data as they are.
+func TestLongTail(t *testing.T) {
+	open := func(ratio float64) *Raw {
+		r, err := OpenRaw("digits", RawSettings{LongTail: ratio}, newRand(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	whole, thin := open(0), open(10)
+	if whole.Test.Digest() != thin.Test.Digest() || thin.Name != "digits-lt10" {
+		t.Errorf("%s has other test rows", thin.Name)
+	}
+	for _, part := range [][2]*Inputs{{whole.Train, thin.Train}, {whole.Cal, thin.Cal}} {
+		had, has := make([]int, 10), make([]int, 10)
+		for k, counts := range [][]int{had, has} {
+			for _, y := range part[k].Labels {
+				counts[y]++
+			}
+		}
+		for c := range has {
+			want := int(float64(part[0].Len()) / 10 * math.Pow(10, -float64(c)/9))
+			if has[c] != min(want, had[c]) {
+				t.Errorf("class %d has %d rows of %d, not %d", c, has[c], had[c], want)
+			}
+		}
+	}
+	for _, ratio := range []float64{.5, -1, math.NaN(), math.Inf(1)} {
+		if _, err := OpenRaw("digits", RawSettings{LongTail: ratio}, newRand(1)); err == nil {
+			t.Errorf("the ratio %v is taken", ratio)
+		}
+	}
+}

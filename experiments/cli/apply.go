@@ -49,7 +49,7 @@ func (c *applyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog
 	if err != nil {
 		return err
 	}
-	if !source.Registry(methods.RawSources()).Makes(c.In) && c.Encoder == "" {
+	if !source.Registry(methods.RawSources()).Makes(c.In) && c.Encoder == "" && c.LongTail == 0 {
 		if done, err := c.streamed(ctx, t, m); done || err != nil {
 			return err
 		}

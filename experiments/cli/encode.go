@@ -114,7 +114,7 @@ func inSingle(name string, x mat.Matrix) data.Array {
 
 // rows are those that the flags name.
 func (c *encodeCmd) rows() encoders.Origin {
-	o := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut}
+	o := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, LongTail: c.LongTail}
 	if c.Seed != nil {
 		o.Seed = *c.Seed
 	}
@@ -130,7 +130,7 @@ func (c *encodeCmd) beside(trained encoders.Origin) (encoders.Origin, error) {
 			return o, nil // rows of another origin
 		}
 	}
-	if c.Seed != nil && o.Seed != trained.Seed || o.Label != "" && o.Label != trained.Label || o.Header != "" && o.Header != trained.Header || o.HeldOut != 0 && o.HeldOut != trained.HeldOut {
+	if c.Seed != nil && o.Seed != trained.Seed || o.Label != "" && o.Label != trained.Label || o.Header != "" && o.Header != trained.Header || o.HeldOut != 0 && o.HeldOut != trained.HeldOut || o.LongTail != 0 && o.LongTail != trained.LongTail {
 		return o, data.Inputf(c.Model, "was trained on rows of %s divided otherwise, and some of its training rows would calibrate it; leave --seed, --label and --held-out out", trained.Data)
 	}
 	return trained, nil

@@ -39,14 +39,19 @@ type inputFlags struct {
 
 // tableFlags are what is known of csv files of raw rows.
 type tableFlags struct {
-	Label  string      `placeholder:"COLUMN" group:"The rows:" help:"Label column of a csv file (the last)."`
-	Header data.Header `placeholder:"yes|no" group:"The rows:" help:"Whether the first row of a csv file holds the column names (decided by what the row looks like)."`
+	Label    string      `placeholder:"COLUMN" group:"The rows:" help:"Label column of a csv file (the last)."`
+	LongTail float64     `placeholder:"RHO" group:"The rows:" help:"Thin the classes of raw rows as CIFAR-10-LT: with 100 the last has a hundredth of the rows of the first. The rows that train and calibrate are thinned, those that test stay (not)."`
+	Header   data.Header `placeholder:"yes|no" group:"The rows:" help:"Whether the first row of a csv file holds the column names (decided by what the row looks like)."`
 }
 
 // origin is where the rows of arg come from; as is what the user says that logits are, "" for nothing.
 func (f *tableFlags) origin(methods *method.Catalog, arg string, as data.Scores) (*source.Origin, error) {
-	of := source.Settings{Label: f.Label, Header: f.Header, Scores: as}
-	return source.Registry(methods.RawSources()).Open(arg, of)
+	return source.Registry(methods.RawSources()).Open(arg, f.settings(as))
+}
+
+// settings are those that the flags describe.
+func (f *tableFlags) settings(as data.Scores) source.Settings {
+	return source.Settings{Label: f.Label, Header: f.Header, LongTail: f.LongTail, Scores: as}
 }
 
 // said are the flags as a command that reads the same file takes them.
@@ -56,6 +61,9 @@ func (f *tableFlags) said() (text string) {
 	}
 	if f.Header != "" {
 		text += " --header " + string(f.Header)
+	}
+	if f.LongTail != 0 {
+		text += fmt.Sprintf(" --long-tail %g", f.LongTail)
 	}
 	return text
 }

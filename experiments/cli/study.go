@@ -203,8 +203,10 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *method.Cat
 			return nil, nil, err
 		}
 	}
+	settings := c.tableFlags.settings(c.scores())
+	settings.Shifted = c.Shifted
 	for _, arg := range c.Data {
-		o, err := source.Registry(methods.RawSources()).Open(arg, source.Settings{Shifted: c.Shifted, Scores: c.scores(), Label: c.Label, Header: c.Header})
+		o, err := source.Registry(methods.RawSources()).Open(arg, settings)
 		if err != nil {
 			return nil, nil, err
 		}

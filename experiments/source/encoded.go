@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -40,9 +41,9 @@ var MLPs = []Encoder{
 	{Name: "mlp-wide", Hidden: []int{512, 256}},
 }
 
-// The encoders of the paper (appendix "Training of Classifiers"): Adam, stopped early by the validation NLL, at the rate of
-// its FT-Transformer on Weather and of its residual networks on images, with their dropout, which is .5 on CIFAR-100. Its
-// residual networks are larger and begin from weights of ImageNet; these are ResNet-20, from scratch.
+// The encoders of the paper (appendix "Training of Classifiers"): Adam, stopped early by the validation NLL, at the rate
+// of its FT-Transformer on Weather and of its residual networks on images, with their dropout, which is .5 on
+// CIFAR-100. Its residual networks are larger and begin from weights of ImageNet; these are ResNet-20, from scratch.
 var (
 	ofTables = []Encoder{resMLP, {Name: "ftt", Network: func() encoders.Network { return &encoders.FTTransformer{} },
 		Optim: optim.Settings{Rule: optim.Adam{Rate: 1e-4}}, seconds: .2}}
@@ -117,7 +118,8 @@ func (e Encoder) problem(ctx context.Context, raw *data.Raw, rng *rand.Rand, see
 }
 
 // trained is the encoder trained on the training rows, as what it makes of other rows.
-func (e Encoder) trained(ctx context.Context, raw *data.Raw, rng *rand.Rand, seed uint64) (func(*data.Inputs) (*data.Set, error), error) {
+func (e Encoder) trained(ctx context.Context, raw *data.Raw, rng *rand.Rand, seed uint64) (
+	func(*data.Inputs) (*data.Set, error), error) {
 	if e.Network == nil {
 		m := encoders.MLP{Hidden: e.Hidden, Optim: optim.Settings{Epochs: 100}}
 		err := m.Fit(ctx, raw.Train.Set(), raw.Val.Set(), rng)
@@ -126,7 +128,8 @@ func (e Encoder) trained(ctx context.Context, raw *data.Raw, rng *rand.Rand, see
 	if err := raw.HoldBack(rng); err != nil {
 		return nil, err
 	}
-	m, _, err := encoders.Train(ctx, e.Network(), raw.Train, raw.Val, encoders.Settings{Optim: e.Optim}, rand.New(rand.NewPCG(seed, 2)))
+	m, _, err := encoders.Train(ctx, e.Network(), raw.Train, raw.Val, encoders.Settings{Optim: e.Optim},
+		rand.New(rand.NewPCG(seed, 2)))
 	return func(in *data.Inputs) (*data.Set, error) {
 		out, err := encoders.EncodeInputs(ctx, m, in)
 		if err == nil {
@@ -166,6 +169,9 @@ func rawOrigin(arg string, given data.RawSettings, files ...string) (*Origin, er
 	if given.Header != "" {
 		digest += ", header " + string(given.Header)
 	}
+	if given.LongTail != 0 {
+		digest += fmt.Sprintf(", long tail %g", given.LongTail)
+	}
 	o := &Origin{
 		Name: raw.Name, Dataset: calledInTables(raw.Name),
 		Digest:   digest + ", encoded in float64", // lest the cells of another encoding are taken for this one's
@@ -199,6 +205,6 @@ func rawLoader(arg string, s data.RawSettings, shift Shift) loader {
 }
 
 // weatherOrigin is the weather data in dir.
-func weatherOrigin(dir string) (*Origin, error) {
-	return rawOrigin(dir, data.RawSettings{}, data.Each(data.WeatherParts, func(part string) string { return data.WeatherFile(dir, part) })...)
+func weatherOrigin(dir string, given data.RawSettings) (*Origin, error) {
+	return rawOrigin(dir, given, data.Each(data.WeatherParts, func(part string) string { return data.WeatherFile(dir, part) })...)
 }

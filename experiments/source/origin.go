@@ -47,8 +47,8 @@ type Size struct {
 	Tested   int // labelled test rows
 }
 
-// Load makes the problem of a seed. encoder names one of Encoders, "" the first of them. Under RegionShift the problem has no row of the
-// region but its shifted ones; every other shift has the problem of none.
+// Load makes the problem of a seed. encoder names one of Encoders, "" the first of them. Under RegionShift the problem
+// has no row of the region but its shifted ones; every other shift has the problem of none.
 func (o *Origin) Load(ctx context.Context, seed uint64, encoder string, shift Shift) (*Problem, error) {
 	if shift != "" && !slices.Contains(o.Shifts, shift) {
 		return nil, NoShift(o.Name, shift, o.Shifts)

@@ -61,6 +61,8 @@ type Settings struct {
 	// Label and Header describe a csv file of raw rows, see [data.CSV].
 	Label  string
 	Header data.Header
+	// LongTail thins the classes of raw rows, see [data.RawSettings].
+	LongTail float64
 }
 
 // Open finds the origin that arg names:
@@ -86,6 +88,9 @@ func (r Registry) Open(arg string, s Settings) (*Origin, error) {
 	if (s.Label != "" || s.Header != "") && o.Encoders == nil {
 		return nil, data.Inputf(arg, "is no raw table; --label and --header say how a csv file of one is read")
 	}
+	if s.LongTail != 0 && o.Encoders == nil {
+		return nil, data.Inputf(arg, "holds no raw rows; --long-tail thins the classes of such rows before a network is trained on them")
+	}
 	if s.Scores != "" && !o.features {
 		return nil, data.Inputf(arg, "is no features file; --scores says what the logits of one are")
 	}
@@ -98,7 +103,7 @@ func (r Registry) Open(arg string, s Settings) (*Origin, error) {
 // open finds what arg names: what is known by name, then what is there by its content, then what is not there by what
 // the name promises, whose error says where to get it.
 func (r Registry) open(arg string, s Settings) (*Origin, error) {
-	raw := data.RawSettings{Label: s.Label, Header: s.Header, Sources: r}
+	raw := data.RawSettings{Label: s.Label, Header: s.Header, LongTail: s.LongTail, Sources: r}
 	if at := slices.Index(names(), arg); at >= 0 && brought[at].made.problem != nil {
 		return syntheticOrigin(arg, brought[at].made), nil
 	}
@@ -107,7 +112,7 @@ func (r Registry) open(arg string, s Settings) (*Origin, error) {
 	case r.HasData(arg):
 		return rawOrigin(arg, raw)
 	case isDir(arg):
-		o, err := weatherOrigin(arg)
+		o, err := weatherOrigin(arg, raw)
 		if err != nil && !holdsWeather(arg) {
 			err = data.Inputf("", "%s: it is not a file but a directory, and has no weather data: %w", arg, err)
 		}
@@ -121,7 +126,7 @@ func (r Registry) open(arg string, s Settings) (*Origin, error) {
 	case data.NamesFeatures(arg):
 		return featuresOrigin(arg, s)
 	case strings.Contains(base, "weather"):
-		return weatherOrigin(arg)
+		return weatherOrigin(arg, raw)
 	}
 	known := slices.Concat(names(), data.Each(r, func(s data.RawSource) string { return s.Name + ":…" }))
 	hint := ""

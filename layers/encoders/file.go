@@ -39,11 +39,12 @@ type Config struct {
 // Origin names the rows that a model was trained on, so that those it is calibrated on
 // are others: the arguments of [data.OpenRaw].
 type Origin struct {
-	Data    string      `json:"data"`
-	Label   string      `json:"label,omitempty"`
-	Header  data.Header `json:"header,omitempty"`
-	HeldOut float64     `json:"held_out,omitempty"`
-	Seed    uint64      `json:"seed"`
+	Data     string      `json:"data"`
+	Label    string      `json:"label,omitempty"`
+	Header   data.Header `json:"header,omitempty"`
+	HeldOut  float64     `json:"held_out,omitempty"`
+	LongTail float64     `json:"long_tail,omitempty"`
+	Seed     uint64      `json:"seed"`
 	// Rows is the digest of the training rows (see [data.Inputs.Digest]), "" where it was
 	// not recorded: files change, and a division by seed then gives other rows.
 	Rows string `json:"training_rows,omitempty"`
@@ -53,7 +54,7 @@ type Origin struct {
 // the rows that train say; [data.OpenRaw] is to know sources besides its own.
 func (o Origin) Open(columns []data.RawColumn, sources ...data.RawSource) (*data.Raw, error) {
 	rng := rand.New(rand.NewPCG(o.Seed, 1))
-	raw, err := data.OpenRaw(o.Data, data.RawSettings{Sources: sources, Columns: columns, Label: o.Label, Header: o.Header, HeldOut: o.HeldOut}, rng)
+	raw, err := data.OpenRaw(o.Data, data.RawSettings{Sources: sources, Columns: columns, Label: o.Label, Header: o.Header, HeldOut: o.HeldOut, LongTail: o.LongTail}, rng)
 	if err != nil {
 		return nil, err
 	}
