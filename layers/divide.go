@@ -179,7 +179,7 @@ func (d *Divide) Embed(x *data.Set) (mat.Matrix, error) {
 // Quantized are the features of rows with a view's codes.
 func (d *Divide) Quantized(v *View) *Quantized {
 	return &Quantized{
-		Codes: v.Codes, Shares: v.Shares, Codewords: d.weights.Float64s("codebook/codewords"),
+		Codes: v.Codes, Shares: v.Shares, Codewords: d.weights.Float64s("codebook/codewords"), Centre: d.weights.Float64s(centreName),
 		Slots: d.sizes.Slots, Width: d.sizes.Features / d.sizes.Slots, CodesOf: d.sizes.CodesOf(),
 	}
 }

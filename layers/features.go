@@ -1,6 +1,10 @@
 package layers
 
 import (
+	"maps"
+	"math"
+	"slices"
+
 	"calibra/data"
 	"calibra/graph"
 
@@ -32,6 +36,7 @@ type Quantized struct {
 	Slots     int       // w
 	Width     int       // d
 	CodesOf   int       // of each slot, p/w
+	Centre    []float64 // M
 }
 
 var _ data.Rows = (*Quantized)(nil)
@@ -70,6 +75,36 @@ func (q *Quantized) Usage() []int {
 		}
 	}
 	return usage
+}
+
+// Entropies are the entropies of the codewords of each row's slots (N), in nats, for the shares of the slots that have
+// them: 0 where all slots have one, ln w where each has its own. The first of a slot's codes counts.
+func (q *Quantized) Entropies() []float64 {
+	out := make([]float64, len(q.Codes)/(q.Slots*q.CodesOf))
+	for i := range out {
+		count := map[int32]float64{}
+		for s := range q.Slots {
+			count[q.Codes[(i*q.Slots+s)*q.CodesOf]]++
+		}
+		for _, k := range slices.Sorted(maps.Keys(count)) { // in one order, for one sum
+			share := count[k] / float64(q.Slots)
+			out[i] -= share * math.Log(share)
+		}
+	}
+	return out
+}
+
+// Distances are the mean squared distances ‖x_s − centre_s − q_s‖² of each row's slots to their codewords (N), for the
+// features x (N×M) that are quantized.
+func (q *Quantized) Distances(x mat.Matrix) []float64 {
+	out, row, left := make([]float64, len(q.Codes)/(q.Slots*q.CodesOf)), make([]float64, len(q.Centre)), Less(x, q.Centre)
+	for i := range out {
+		q.Row(row, i)
+		for j, v := range row {
+			out[i] += (left.At(i, j) - v) * (left.At(i, j) - v) / float64(q.Slots)
+		}
+	}
+	return out
 }
 
 func (q *Quantized) T() mat.Matrix { return mat.Transpose{Matrix: q} }

@@ -19,7 +19,19 @@ type Profile struct {
 
 // ESSProfile is the local error along the effective sample size of the
 // neighbourhood (section 4, figure "local calibration in density-based sub-bins").
-func (l *Local) ESSProfile(bins int) Profile {
+func (l *Local) ESSProfile(bins int) Profile { return l.along(bins, l.ESS.At) }
+
+// Profile is the local error along a quantity x of the rows that count (N).
+func (l *Local) Profile(x []float64, bins int) Profile {
+	return l.along(bins, func(i, _ int) float64 {
+		if l.Rows != nil {
+			i = l.Rows[i]
+		}
+		return x[i]
+	})
+}
+
+func (l *Local) along(bins int, of func(i, c int) float64) Profile {
 	p := Profile{LCE: make([]float64, bins), At: make([]float64, bins), Count: make([]int, bins)}
 	if l.Floor != nil {
 		p.Floor = make([]float64, bins)
@@ -30,7 +42,7 @@ func (l *Local) ESSProfile(bins int) Profile {
 		var x []float64
 		for i := range rows {
 			if !math.IsNaN(l.Residual.At(i, c)) {
-				measured, x = append(measured, i), append(x, l.ESS.At(i, c))
+				measured, x = append(measured, i), append(x, of(i, c))
 			}
 		}
 		if len(x) == 0 {

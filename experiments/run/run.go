@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,6 +179,9 @@ func (s Spec) costs(method method.Method, size source.Size) (costs [runParts]flo
 	if method.Divides() { // in its own embedding too
 		costs[measuring] *= 2
 	}
+	if j.Locality {
+		costs[measuring] *= float64(1 + len(Bandwidths))
+	}
 	return costs
 }
 
@@ -236,6 +240,7 @@ type Outcome struct {
 	// nil where the test rows have no labels. Intervals, noise floors and strata are in them as far as the Spec's
 	// Judging requests them.
 	Metrics, OwnMetrics *metrics.Report
+	Locality            *Locality // nil unless the Spec's Judging asks for it
 }
 
 // Predict returns a model's predictions for rows, a distribution for each of them.
@@ -329,6 +334,11 @@ func (r *Run) answer(ctx context.Context, p *Prepared) (err error) {
 		if err := r.judge(ctx, p, o); err != nil {
 			return err
 		}
+		if r.Spec.Judging.Locality && o.Shared != nil {
+			if o.Locality, err = r.locality(ctx, p, o, embedded); err != nil {
+				return err
+			}
+		}
 	}
 	r.Outcome = o
 	return nil
@@ -374,14 +384,16 @@ func (r *Run) judge(ctx context.Context, p *Prepared, o *Outcome) error {
 	if err != nil {
 		return err
 	}
-	if o.Metrics, err = measure(o.Shared); err == nil && o.Own != nil {
-		o.OwnMetrics, err = measure(o.Own)
+	if o.Metrics, err = measure(o.Shared, 0); err == nil && o.Own != nil {
+		o.OwnMetrics, err = measure(o.Own, 0)
 	}
 	return err
 }
 
-// measurer measures predictions of the test rows in an embedding, under the same draws in each.
-func (r *Run) measurer(ctx context.Context, p *Prepared, said *data.Predictions) (measure func(embedding *mat.Dense) (*metrics.Report, error), err error) {
+// measurer measures predictions of the test rows in an embedding at a bandwidth, 0 for the one of the Spec, under the
+// same draws in each.
+func (r *Run) measurer(ctx context.Context, p *Prepared, said *data.Predictions) (
+	measure func(embedding *mat.Dense, bandwidth float64) (*metrics.Report, error), err error) {
 	test := r.Source.Test
 	settings, err := r.Spec.Measuring()
 	if err != nil {
@@ -392,7 +404,9 @@ func (r *Run) measurer(ctx context.Context, p *Prepared, said *data.Predictions)
 	if judging.Redraws > 0 && p.strata != nil {
 		settings.Strata = p.strata()
 	}
-	return func(embedding *mat.Dense) (*metrics.Report, error) {
+	return func(embedding *mat.Dense, bandwidth float64) (*metrics.Report, error) {
+		settings := settings
+		settings.Bandwidth = cmp.Or(bandwidth, settings.Bandwidth)
 		rng := rand.New(rand.NewPCG(r.Spec.Seed, 4))
 		if judging.Replicates > 0 { // the same in every run
 			rng = rand.New(rand.NewPCG(0, 5))

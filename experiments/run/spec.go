@@ -57,6 +57,8 @@ type Judging struct {
 	// HeldOut also measures the NLL on a fifth of the calibration rows, after a fit to the others, so that settings can
 	// be chosen without the test rows.
 	HeldOut bool `json:"held_out,omitempty"`
+	// Locality also measures the local calibration error at other bandwidths and along the codes, see [Locality].
+	Locality bool `json:"locality,omitempty"`
 	// Folds is into how many folds one labelled set is divided, each row to be predicted by a fit to the others; 0: the
 	// rows are divided already.
 	Folds int `json:"folds,omitempty"`

@@ -74,12 +74,13 @@ type Result struct {
 	Kept string `json:"classifier_kept,omitempty"`
 	// Rows are the numbers of the test rows that count in the data that all seeds split; nil where
 	// each seed draws rows of its own.
-	Rows   []int            `json:"rows,omitempty"`
-	Groups []int            `json:"groups,omitempty"`  // likewise those of the rows, where folds hold them whole
-	Truth  *metrics.Truth   `json:"truth,omitempty"`   // where the true posterior is known
-	ESS    *metrics.Profile `json:"ess,omitempty"`     // local error along the effective sample size, shared embedding
-	OwnESS *metrics.Profile `json:"own_ess,omitempty"` // likewise in the method's own
-	Bins   []ConfidenceBin  `json:"reliability"`       // of the top class
+	Rows     []int            `json:"rows,omitempty"`
+	Groups   []int            `json:"groups,omitempty"`   // likewise those of the rows, where folds hold them whole
+	Truth    *metrics.Truth   `json:"truth,omitempty"`    // where the true posterior is known
+	ESS      *metrics.Profile `json:"ess,omitempty"`      // local error along the effective sample size, shared embedding
+	OwnESS   *metrics.Profile `json:"own_ess,omitempty"`  // likewise in the method's own
+	Locality *Locality        `json:"locality,omitempty"` // nil where that was not asked for
+	Bins     []ConfidenceBin  `json:"reliability"`        // of the top class
 	// Portrait is what the predictions look like; empty where no intervals were asked for.
 	diagnosis.Portrait
 	ClassNames []string `json:"class_names,omitempty"`
@@ -198,6 +199,7 @@ func newResult(ctx context.Context, run *run.Run) (*Result, error) {
 		values, intervals, noise := byKey(m)
 		r.Own, r.OwnIntervals, r.OwnNoise = localOnly(values), localOnly(intervals), localOnly(noise)
 	}
+	r.Locality = newLocality(o.Locality)
 	r.ESS, r.Strata = profile(&o.Metrics.Measurement), strata(o.Metrics)
 	r.Shared, r.Intervals, r.Noise = byKey(o.Metrics)
 	if o.Metrics.Local != nil {

@@ -36,7 +36,7 @@ type Study struct {
 }
 
 // Studies lists all studies, in the paper's order.
-var Studies = []*Study{&mainStudy, &essStudy, &slotsStudy, &codebookStudy, &calibrationSizeStudy, &shiftedStudy, &usageStudy, &timeStudy, &optimizersStudy}
+var Studies = []*Study{&mainStudy, &essStudy, &localityStudy, &slotsStudy, &codebookStudy, &calibrationSizeStudy, &shiftedStudy, &usageStudy, &timeStudy, &optimizersStudy}
 
 // usual is what cells are judged by: noise floors, but along the calibration rows, where no
 // study shows them.
