@@ -221,7 +221,7 @@ func defaults(methods *method.Catalog) kong.Vars {
 		}
 	}
 	instead = append(instead, fmt.Sprintf("%s with fewer than %d calibration rows", method.Few, method.FewestRows))
-	return kong.Vars{"recommended": recommended.Name, "instead": strings.Join(instead, ", "), "compared": strings.Join(usual(methods), ",")}
+	return kong.Vars{"recommended": recommended.Name, "instead": strings.Join(instead, ", "), "compared": strings.Join(usual(methods), ","), "corruptions": strings.Join(data.Corruptions, ", ")}
 }
 
 // decodePath makes a path absolute. An empty one, as of a shell variable that is not

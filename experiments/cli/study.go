@@ -21,7 +21,7 @@ type studyCmd struct {
 	tableFlags
 	encoderFlag
 	Shifted string       `type:"path" placeholder:"F.npz" group:"For one study only:" help:"For study ood: a features file whose test rows are the shifted rows for --data F.npz."`
-	Shift   source.Shift `placeholder:"region|noise|thin|given" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Without this flag, the first of given, region, noise and thin that the data have."`
+	Shift   source.Shift `placeholder:"region|noise|thin|given|KIND-SEVERITY" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Of images also the test images corrupted as in CIFAR-10-C, such as fog-3: ${corruptions} or all in turn (corrupt), at the severities 1 to 5. Without this flag, the first of given, region, noise and thin that the data have."`
 	AsSeeds bool         `help:"Take the features files of --data for one data set: the trainings of its classifier, one for each seed."`
 	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
 	Methods []string     `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`

@@ -132,6 +132,12 @@ func (out *Prepared) shift(p *source.Problem, name source.Shift, calibration fun
 		if out.Truth != nil {
 			s.truth = data.RowsOf(out.Truth, thin)
 		}
+	case p.Corrupted != nil && slices.Contains(source.Corruptions, name):
+		rows, err := p.Corrupted(name)
+		if err != nil {
+			return nil, err
+		}
+		s.rows, s.shared = counted(rows), out.Embed.Apply(rows.Features)
 	case p.Shifted != nil && p.Shift == name:
 		s.rows, s.shared = counted(p.Shifted), out.Embed.Apply(p.Shifted.Features)
 	default:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"calibra/data"
 	"calibra/layers/encoders"
@@ -114,7 +115,29 @@ func (e Encoder) problem(ctx context.Context, raw *data.Raw, rng *rand.Rand, see
 		}
 		(*part.dst).Names.Classes = raw.Classes
 	}
+	if len(raw.Test.Shape) == 3 {
+		p.Corrupted = corrupted(raw.Test, seed, encode)
+	}
 	return p, nil
+}
+
+// corrupted encodes images under shifts of corruptions, each once.
+func corrupted(in *data.Inputs, seed uint64, encode func(*data.Inputs) (*data.Set, error)) func(Shift) (*data.Set, error) {
+	var mu sync.Mutex
+	known := map[Shift]*data.Set{}
+	return func(s Shift) (*data.Set, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if known[s] != nil {
+			return known[s], nil
+		}
+		kind, severity := s.corruption()
+		out, err := encode(in.Corrupt(kind, severity, rand.New(rand.NewPCG(seed, 3))))
+		if err == nil {
+			out.Names.Classes, out.Numbers, known[s] = in.Classes, data.Each(data.UpTo(in.Len()), in.Number), out
+		}
+		return out, err
+	}
 }
 
 // trained is the encoder trained on the training rows, as what it makes of other rows.
@@ -192,6 +215,7 @@ func rawOrigin(arg string, given data.RawSettings, files ...string) (*Origin, er
 		o.Shifts = []Shift{RegionShift, NoiseShift, ThinShift}
 		o.load, o.loadInside = rawLoader(arg, given, NoiseShift), rawLoader(arg, inside, RegionShift)
 	default:
+		o.Shifts = append(o.Shifts, Corruptions...)
 		o.load = rawLoader(arg, given, "")
 	}
 	return o, nil

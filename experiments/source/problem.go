@@ -1,6 +1,8 @@
 package source
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"calibra/data"
@@ -17,8 +19,10 @@ type Problem struct {
 	// place of the test rows, and Shift describes them; nil if there are none.
 	Shifted *data.Set
 	Shift   Shift
-	Beside  *rowcheck.Findings // what is found of a features file's test rows beside its calibration rows; nil of others
-	Notice  string             // what is odd about the rows of raw data, "" if nothing is
+	// Corrupted are the test rows of images under a shift of [Corruptions], nil of other data.
+	Corrupted func(Shift) (*data.Set, error)
+	Beside    *rowcheck.Findings // what is found of a features file's test rows beside its calibration rows; nil of others
+	Notice    string             // what is odd about the rows of raw data, "" if nothing is
 }
 
 // Shift names rows of another distribution than the rows of the fit.
@@ -39,8 +43,48 @@ const (
 	ThinShift Shift = "thin"
 )
 
+// Corruptions are the shifts of images: KIND-1 … KIND-5 for each of [data.Corruptions], and corrupt-1 … corrupt-5, in
+// which the images have the kinds in turn.
+var Corruptions = func() (all []Shift) {
+	for _, kind := range append([]string{data.AnyCorruption}, data.Corruptions...) {
+		for severity := range data.Severities {
+			all = append(all, Shift(fmt.Sprintf("%s-%d", kind, severity+1)))
+		}
+	}
+	return all
+}()
+
+// corruption is what a shift of corruptions does to images; kind is "" of another shift.
+func (s Shift) corruption() (kind string, severity int) {
+	if at := strings.LastIndex(string(s), "-"); at > 0 && slices.Contains(Corruptions, s) {
+		return string(s)[:at], int(s[at+1] - '0')
+	}
+	return "", 0
+}
+
+// ShiftNames are the names of shifts for a sentence.
+func ShiftNames(all []Shift) string {
+	var names []string
+	for _, s := range all {
+		switch kind, severity := s.corruption(); {
+		case severity == 1:
+			names = append(names, fmt.Sprintf("%s-1 … %d", kind, data.Severities))
+		case s != "" && kind == "":
+			names = append(names, string(s))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // Line describes in one sentence which rows the shift is of.
 func (s Shift) Line() string {
+	switch kind, severity := s.corruption(); kind {
+	case "":
+	case data.AnyCorruption:
+		return fmt.Sprintf("%s: the test images at severity %d of %d, each by one of %d corruptions in turn: %s", s, severity, data.Severities, len(data.Corruptions), strings.Join(data.Corruptions, ", "))
+	default:
+		return fmt.Sprintf("%s: the test images with the corruption %s at severity %d of %d, as in CIFAR-10-C", s, kind, severity, data.Severities)
+	}
 	return map[Shift]string{
 		GivenShift:  "given: the shifted rows that the data bring, of --shifted or of other climates",
 		RegionShift: "region: the fifth of the rows farthest along the first principal component of the raw columns, which neither classifier nor calibrator saw",
@@ -54,11 +98,5 @@ const heldOut = 0.2
 
 // NoShift is the error of a problem that has other shifts than the one of that name.
 func NoShift(path string, name Shift, has []Shift) error {
-	var names []string
-	for _, s := range has {
-		if s != "" {
-			names = append(names, string(s))
-		}
-	}
-	return data.Inputf(path, "has no rows shifted by %q; it has %s", string(name), strings.Join(names, ", "))
+	return data.Inputf(path, "has no rows shifted by %q; it has %s", string(name), ShiftNames(has))
 }

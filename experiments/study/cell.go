@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"calibra/data"
 	"calibra/experiments/method"
@@ -128,7 +127,7 @@ func (s *Study) cell(o *source.Origin, spec run.Spec, size source.Size, set Sett
 	if spec.Shift != "" && set.Shift != "" {
 		spec.Shift = set.Shift
 		if !slices.Contains(o.Shifts, set.Shift) {
-			return c, "", data.Inputf("", "%s cannot be shifted by %q; choose one of %s", o.Name, string(set.Shift), shiftNames(o.Shifts))
+			return c, "", data.Inputf("", "%s cannot be shifted by %q; choose one of %s", o.Name, string(set.Shift), source.ShiftNames(o.Shifts))
 		}
 	}
 	method, err := set.Catalog.Find(spec.Method)
@@ -182,10 +181,6 @@ func (s *Study) MethodNames(origins []*source.Origin, set Settings) []string {
 
 // overhead is what a cell takes besides its fit and its metrics, in seconds.
 const overhead = .05
-
-func shiftNames(shifts []source.Shift) string {
-	return strings.Join(data.Each(shifts, func(s source.Shift) string { return string(s) }), ", ")
-}
 
 // grid is the study's on the origin, of the methods that set names; where its rows are
 // methods, those that it has not are added at its end, each as the method that has the fewest Specs
