@@ -23,7 +23,7 @@ func TestFigures(t *testing.T) {
 		args  []string
 		drawn []string // among others
 	}{
-		{"fit", nil, []string{"reliability-top", "differences", "learning"}},
+		{"fit", nil, []string{"reliability-top", "differences", "learning", "cells"}},
 		{"evaluate", []string{"evaluate", "--in", predictions, "--replicates", "0", "--redraws", "5"}, []string{"reliability-top", "ess-profile"}},
 		{"diagnose", []string{"diagnose", "--in", predictions, "--redraws", "19", "--out", at("diagnosis")}, []string{"map", "reliability-classes", "reliability-top"}},
 		{"compare", []string{"compare", "--in", in, "--methods", "nc,ts", "--seeds", "1", "--out", at("compared")}, []string{"local", "global"}},

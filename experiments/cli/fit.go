@@ -30,6 +30,8 @@ import (
 	"calibra/layers"
 	"calibra/layers/anchored"
 	"calibra/optim"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 type fitCmd struct {
@@ -488,6 +490,13 @@ func (c *fitCmd) document(run *run.Run, f findings) (*report.Document, error) {
 		candidates := &report.Section{Title: "Candidates", Tables: []*report.Table{f.ranking}, Lines: f.together}
 		doc.Sections, doc.Terminal = append(doc.Sections, candidates), append([]report.Part{{Table: f.ranking, Lines: f.together}}, doc.Terminal...)
 	}
+	cells, err := cellSection(run)
+	if err != nil {
+		return nil, err
+	}
+	if cells != nil {
+		doc.Sections = append(doc.Sections, cells)
+	}
 	if curves := curveSection(run); curves != nil {
 		doc.Sections, doc.Files = append(doc.Sections, curves), append(doc.Files, "curves.csv")
 	}
@@ -522,6 +531,36 @@ func portraits(all []said) ([]report.Shown, error) {
 		failed[k] = cmp.Or(one, other)
 	})
 	return shown, errors.Join(failed...)
+}
+
+// cellSection is a slice through the cells of the codewords that a run divides rows by; nil where there are none.
+func cellSection(run *run.Run) (*report.Section, error) {
+	model, ok := run.Model.(layers.Embedder)
+	if !ok {
+		return nil, nil
+	}
+	const shown = 150 // rows, each with all of its slots
+	rows := run.Source.Cal.Rows(data.Spread(run.Source.Cal.Len(), shown))
+	embedded, err := model.Embed(rows)
+	if err != nil {
+		return nil, err
+	}
+	q, ok := embedded.(interface {
+		Plane(x mat.Matrix) *layers.Plane
+	})
+	if !ok {
+		return nil, nil
+	}
+	plane := q.Plane(rows.Features)
+	if plane == nil {
+		return nil, nil
+	}
+	cells := report.Cells{Slots: plane.Slots, Codewords: plane.Codewords, Off: plane.Off, Usage: plane.Usage,
+		Axes: [2]string{"first principal direction of the slots", "second"}}
+	if plane.Features {
+		cells.Axes = [2]string{"first feature of a slot, less its centre", "second"}
+	}
+	return &report.Section{Title: "Cells", Figures: []*report.Drawing{cells.Drawing()}}, nil
 }
 
 // curveSection are the learning curves of a run; nil where no stage ran in epochs.
