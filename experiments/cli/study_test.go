@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"calibra/data"
+	"calibra/data/disk"
 	"calibra/experiments/study"
 )
 
@@ -368,5 +370,23 @@ func TestStudySettings(t *testing.T) {
 			t.Errorf("%v is the cell %q, which others are too", set, key)
 		}
 		seen[key] = true
+	}
+}
+
+// TestStudyTimeJSON has seconds and epochs as numbers.
+func TestStudyTimeJSON(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cifar10-resnet.npz")
+	if err := disk.WriteNPZ(path, features(200)...); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := calibra(t, append([]string{"study", "time", "--data", path, "--seeds", "1-2", "--json", "--out", filepath.Join(t.TempDir(), "out")}, small...)...)
+	var printed struct{ Results []map[string]any }
+	if err := json.Unmarshal([]byte(stdout), &printed); code != 0 || err != nil || len(printed.Results) != 1 {
+		t.Fatalf("exits %d, %v: %s", code, err, stderr)
+	}
+	for _, key := range []string{"divide_seconds_per_epoch", "divide_seconds_per_epoch_sd", "calibrate_epochs", "fit_seconds", "prediction_seconds"} {
+		if v, number := printed.Results[0][key].(float64); !number || v < 0 {
+			t.Errorf("%s is %v", key, printed.Results[0][key])
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // countColumn is a number that no metric is, with the key of package paper.
 type countColumn struct {
 	head, key string
-	name      string // of a column of results.csv
+	name      string // in JSON and results.csv; "" is the key
 	decimals  int
 	value     func(*Result) float64
 }
@@ -25,22 +26,23 @@ type countColumn struct {
 func (f *Findings) counts(caption string, columns []countColumn) *report.Table {
 	var heads []report.Head
 	for _, c := range columns {
-		heads = append(heads, report.Head{Text: c.head})
+		heads = append(heads, report.Head{Text: c.head, Key: cmp.Or(c.name, c.key)})
 		if c.key != "" {
-			heads = append(heads, report.Head{Text: "paper"})
+			heads = append(heads, report.Head{Text: "paper", Key: cmp.Or(c.name, c.key) + "_paper"})
 		}
 	}
 	return f.byRow(f.subjects(), caption, heads, func(s *subject, r *row) (cells []report.Cell) {
 		for _, c := range columns {
-			cells = append(cells, report.Cell{Text: count(r.spread(quantity{value: c.value}), c.decimals)})
+			here := r.spread(quantity{value: c.value})
+			cells = append(cells, report.Cell{Text: count(here, c.decimals), Value: here})
 			if c.key == "" {
 				continue
 			}
-			text := "–"
+			printed := report.Cell{Text: "–", Value: metrics.NewSpread(nil)}
 			if n, ok := f.inPaper(s, r, c.key); ok {
-				text = count(n.Spread, min(c.decimals, decimals(n.Mean)))
+				printed = report.Cell{Text: count(n.Spread, min(c.decimals, decimals(n.Mean))), Value: n.Spread}
 			}
-			cells = append(cells, report.Cell{Text: text})
+			cells = append(cells, printed)
 		}
 		return cells
 	})
@@ -92,10 +94,10 @@ var timeTable = tables("Training time",
 		return []*report.Table{f.counts("Seconds per epoch, epochs, and seconds of the whole fit and of the predictions of the test rows.", []countColumn{
 			{head: "divide s/epoch", key: "divide_seconds_per_epoch", decimals: 4, value: stageOf("divide", perEpoch)},
 			{head: "calibrate s/epoch", key: "calibrate_seconds_per_epoch", decimals: 4, value: stageOf("calibrate", perEpoch)},
-			{head: "divide epochs", decimals: 1, value: stageOf("divide", epochs)},
-			{head: "calibrate epochs", decimals: 1, value: stageOf("calibrate", epochs)},
-			{head: "fit, s", decimals: 1, value: func(r *Result) float64 { return r.Fit }},
-			{head: "prediction, s", decimals: 2, value: func(r *Result) float64 { return r.Predict }},
+			{head: "divide epochs", name: "divide_epochs", decimals: 1, value: stageOf("divide", epochs)},
+			{head: "calibrate epochs", name: "calibrate_epochs", decimals: 1, value: stageOf("calibrate", epochs)},
+			{head: "fit, s", name: "fit_seconds", decimals: 1, value: func(r *Result) float64 { return r.Fit }},
+			{head: "prediction, s", name: "prediction_seconds", decimals: 2, value: func(r *Result) float64 { return r.Predict }},
 		})}
 	})
 

@@ -45,7 +45,7 @@ func atBandwidth(k int) (q, floor quantity) {
 			return of(r.Locality)[k]
 		}
 	}
-	title := "LCE, γ = " + strconv.FormatFloat(run.Bandwidths[k], 'g', -1, 64)
+	title := "LCE γ=" + strconv.FormatFloat(run.Bandwidths[k], 'g', -1, 64)
 	q = quantity{metric: metrics.LCE, title: title, value: number(func(l *Locality) gapped { return l.LCE })}
 	return q, quantity{metric: metrics.LCE, title: title + " noise", unranked: true, value: number(func(l *Locality) gapped { return l.Noise })}
 }
