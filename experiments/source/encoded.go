@@ -56,7 +56,7 @@ var (
 // residual is the paper's recipe of residual networks with a rate of dropout.
 func residual(name string, dropout float64) Encoder {
 	return Encoder{Name: name, Network: func() encoders.Network { return &encoders.ResNet{Dropout: dropout} },
-		Optim: optim.Settings{Rule: optim.Adam{Rate: 3e-4}}, seconds: 3}
+		Optim: optim.Settings{Rule: optim.Adam{Rate: 3e-4}}, seconds: 2.5}
 }
 
 // EncodeTable trains the encoder on the table's training rows, until it is accurate
