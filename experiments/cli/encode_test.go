@@ -10,6 +10,8 @@ import (
 
 	"calibra/data"
 	"calibra/layers/encoders"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // TestEncodePretrained: from a trained network to a features file to a calibrator.
@@ -162,5 +164,46 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 	if code, _, stderr := calibra(t, "encode", "--model", network, "--data", "letter", "--out", "features.txt"); code != exitUsage || !strings.Contains(stderr, ".npz") {
 		t.Errorf("another ending exits %d: %s", code, stderr)
+	}
+}
+
+// TestEncoderOfChoice: the rows that a fit and a study are of are made by the encoder that is named, and apply takes the
+// one of the fit.
+func TestEncoderOfChoice(t *testing.T) {
+	dir := t.TempDir()
+	model, out := filepath.Join(dir, "model"), filepath.Join(dir, "p.npz")
+	if code, _, stderr := calibra(t, "fit", "--in", "digits", "--encoder", "resmlp", "--method", "ts", "--seed", "3", "--out", model); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, encoder := range []string{"", "resmlp"} {
+		args := []string{"apply", "--model", model, "--in", "digits", "--out", out}
+		if encoder != "" {
+			args = append(args, "--encoder", encoder)
+		}
+		if code, _, stderr := calibra(t, args...); code != 0 {
+			t.Fatalf("apply exits %d: %s", code, stderr)
+		}
+		fitted, err := data.ReadPredictions(filepath.Join(model, "predictions.npz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		applied, err := data.ReadPredictions(out)
+		if err != nil || !mat.Equal(applied.LogProbs, fitted.LogProbs) {
+			t.Errorf("--encoder %q: other predictions than the fit's (%v)", encoder, err)
+		}
+	}
+	code, stdout, stderr := calibra(t, "study", "main", "--data", "digits", "--encoder", "resmlp", "--methods", "ts", "--seeds", "3", "--list", "--cells", dir)
+	if code != 0 || !strings.Contains(stdout, "digits/resmlp ts seed 3") {
+		t.Errorf("study exits %d: %s%s", code, stdout, stderr)
+	}
+	in := write(t, features(60))
+	for want, args := range map[string][]string{
+		"was fitted to what the encoder resmlp makes": {"apply", "--model", model, "--in", "digits", "--encoder", "mlp", "--out", out},
+		"choose one of mlp":                           {"fit", "--in", "digits", "--encoder", "resnet", "--method", "ts", "--out", filepath.Join(dir, "no")},
+		"features has features already":               {"compare", "--in", in, "--encoder", "mlp", "--out", filepath.Join(dir, "no")},
+	} {
+		if code, _, stderr := calibra(t, args...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v exits %d without %q: %s", args, code, want, stderr)
+		}
 	}
 }

@@ -43,7 +43,9 @@ func (c Cells) Drawing() *Drawing {
 	p.Add(newDots(shade, vg.Points(0.8), seen...))
 	for k, used := range c.Usage {
 		at := plotter.XY{X: c.Codewords.At(k, 0), Y: c.Codewords.At(k, 1)}
-		corners := c.cell(k, plotter.XYs{{X: low[0], Y: low[1]}, {X: high[0], Y: low[1]}, {X: high[0], Y: high[1]}, {X: low[0], Y: high[1]}})
+		corners := c.cell(k, plotter.XYs{
+			{X: low[0], Y: low[1]}, {X: high[0], Y: low[1]}, {X: high[0], Y: high[1]}, {X: low[0], Y: high[1]},
+		})
 		points.add(k, at.X, at.Y, c.Off[k], used, fmt.Sprint(corners))
 		if len(corners) > 0 {
 			p.Add(newLine(grey, vg.Points(0.6), append(corners, corners[0])...))

@@ -19,8 +19,8 @@ const codeBins = 10
 // Locality says on how small a scale predictions are wrong: their local calibration error in the embedding shared by
 // all methods as the kernel widens, and along how a method divides the rows.
 type Locality struct {
-	// LCE and Noise are the error and its noise floor at each of Bandwidths. Where the kernel is so narrow that a row meets
-	// itself alone, the error is that of a single label; where it is wide, that of a whole bin of confidence.
+	// LCE and Noise are the error and its noise floor at each of Bandwidths. Where the kernel is so narrow that a row
+	// meets itself alone, the error is that of a single label; where it is wide, that of a whole bin of confidence.
 	LCE, Noise []float64
 	// Entropy and Distance are the error along the entropy of a row's codewords and along the mean squared distance of
 	// its slots to them (see [layers.Quantized]), in deciles, at the Spec's own bandwidth; nil without codes.

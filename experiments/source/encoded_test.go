@@ -40,7 +40,9 @@ func TestPaperEncoders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, _, err := encoders.Train(t.Context(), o.Encoders[at].Network(), raw.Train, raw.Val, encoders.Settings{Optim: o.Encoders[at].Optim}, rand.New(rand.NewPCG(3, 2)))
+		e := o.Encoders[at]
+		m, _, err := encoders.Train(t.Context(), e.Network(), raw.Train, raw.Val, encoders.Settings{Optim: e.Optim},
+			rand.New(rand.NewPCG(3, 2)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,10 +51,12 @@ func TestPaperEncoders(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := p.Source.Test
-		if !mat.Equal(got.Logits, want.Logits) || got.Width() != c.features || !slices.Equal(got.Numbers, raw.Test.Set().Numbers) {
+		same := mat.Equal(got.Logits, want.Logits) && slices.Equal(got.Numbers, raw.Test.Set().Numbers)
+		if !same || got.Width() != c.features {
 			t.Errorf("%s: the test rows have %d features and are not those of the same network", c.encoder, got.Width())
 		}
-		if size, err := o.Size(t.Context(), c.encoder); err != nil || size != source.SizeOf(p.Source) || o.Training(size, c.encoder) <= o.Training(size, "") {
+		size, err := o.Size(t.Context(), c.encoder)
+		if err != nil || size != source.SizeOf(p.Source) || o.Training(size, c.encoder) <= o.Training(size, "") {
 			t.Errorf("%s claims %+v (%v), and takes %v s", c.encoder, size, err, o.Training(size, c.encoder))
 		}
 	}

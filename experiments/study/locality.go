@@ -115,7 +115,8 @@ func inBins(p *metrics.Profile) (out points) {
 
 // along is a line of the means over the row's seeds, and of their noise floors; nothing where none has points.
 func (r *row) along(of func(*Locality) points) (line, floor report.Series) {
-	line = report.Series{Name: title(r.spec), Ours: r.spec.Method == tableOrder[0], Style: style(r.spec.Catalog, r.spec.Method)}
+	name := r.spec.Method
+	line = report.Series{Name: title(r.spec), Ours: name == tableOrder[0], Style: style(r.spec.Catalog, name)}
 	floor = report.Series{Name: "floor of " + line.Name, Kind: report.Floor}
 	var seeds []points
 	for _, result := range r.results {
