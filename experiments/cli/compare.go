@@ -362,7 +362,7 @@ func (c *compareCmd) report(t *terminal, f *study.Findings, page *report.Documen
 		shown.Table = shown.Table.With(report.Head{Text: "seconds", Drop: 3}, seconds)
 	}
 	if c.JSON {
-		return t.json(c.json(f, shown.Table.Objects(), lines, verdicts[0]))
+		return t.json(c.json(f, study.Objects(shown.Table), lines, verdicts[0]))
 	}
 	shown.Lines = []string{"† worse than the best of its column by more than chance, at 5 %. Each p is corrected by Holm for all methods compared."}
 	if text := f.CrossFitted(); text != "" {

@@ -154,7 +154,7 @@ func TestDiagnosisSaysWhatToDo(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(strings.TrimSpace(text), "Use a correction by the predictions and the latent space. It lowers the NLL by ") {
 		t.Fatalf("exit code %d, %q", code, text)
 	}
-	for _, want := range []string{"Wrong where age > ", "fit --in " + features + " --method pool", "age > "} {
+	for _, want := range []string{"Wrong where age > ", "fit --in FEATURES.npz --method pool", "age > "} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("no %q in %s", want, text)
 		}

@@ -289,7 +289,7 @@ func (c *studyCmd) report(t *terminal, f *study.Findings, page *report.Document,
 		}
 	}
 	if c.JSON {
-		maps.Copy(result, map[string]any{"study": f.Study.Name, "results": page.Terminal[0].Table.Objects(), "cells": len(f.Cells), "computed": there, "out": c.Out})
+		maps.Copy(result, map[string]any{"study": f.Study.Name, "results": study.Objects(page.Terminal[0].Table), "cells": len(f.Cells), "computed": there, "out": c.Out})
 		return t.json(result)
 	}
 	t.document(page)

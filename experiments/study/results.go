@@ -29,6 +29,23 @@ func (f *Findings) resultColumns() []quantity {
 	return append(columns, sharedMetric(metrics.ECCE), sharedMetric(metrics.ECE), sharedMetric(metrics.Accuracy))
 }
 
+// Objects are the rows of a table of results for programs, which find the local metrics of both embeddings there, though
+// a table shows equal ones once.
+func Objects(t *report.Table) []map[string]any {
+	objects := t.Objects()
+	for _, o := range objects {
+		for _, metric := range []string{"lce", "mlce"} {
+			for _, sd := range []string{"", "_sd"} {
+				if value, there := o[metric+sd]; there {
+					o[metric+"_own"+sd], o[metric+"_shared"+sd] = value, value
+					delete(o, metric+sd)
+				}
+			}
+		}
+	}
+	return objects
+}
+
 // known reports whether the posterior is.
 func (f *Findings) known() bool {
 	return slices.ContainsFunc(f.Results, func(r *Result) bool { return r != nil && r.Truth != nil })
