@@ -71,13 +71,14 @@ func (p *Predictions) sameLabels(a *archive, key, of string) error {
 	case here != nil && there != nil:
 		same = func(y, said int) bool { return ClassName(here, y) == ClassName(there, said) }
 	case here != nil || there != nil:
-		first := map[int]int{}
-		same = func(y, said int) bool {
-			if _, seen := first[y]; !seen {
-				first[y] = said
+		count, most := map[[2]int]int{}, map[int]int{} // of the pairs of classes, and the other class of most rows of each
+		for i, said := range p.Labels {
+			y := labels[i]
+			if count[[2]int{y, said}]++; count[[2]int{y, said}] > count[[2]int{y, most[y]}] {
+				most[y] = said
 			}
-			return first[y] == said
 		}
+		same = func(y, said int) bool { return most[y] == said }
 	}
 	differ, row := 0, 0
 	for i, said := range p.Labels {

@@ -24,6 +24,7 @@ func TestDescribe(t *testing.T) {
 		"other names":       {[]Array{{"labels", []int{0, 1, 1, 0}}, names("b", "a")}, []Array{{"labels", []string{"a", "a", "a", "b"}}}, "1 of 4 labels contradict, the first at row 0, which is a here and b there"},
 		"names alone":       {[]Array{{"labels", []int{1, 0, 0, 1}}}, []Array{{"labels", []string{"a", "b", "b", "a"}}}, ""},
 		"other names alone": {[]Array{{"labels", []int{1, 0, 0, 1}}}, []Array{{"labels", []string{"a", "b", "a", "a"}}}, "1 of 4 labels contradict, the first at row 2"},
+		"of the first row":  {[]Array{{"labels", []int{0, 1, 1, 0}}}, []Array{{"labels", []string{"a", "a", "a", "b"}}}, "1 of 4 labels contradict, the first at row 0"},
 	} {
 		dir := t.TempDir()
 		said, file := filepath.Join(dir, "p.npz"), filepath.Join(dir, "f.npz")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -97,12 +98,29 @@ func (f *judgedFlags) own(ctx context.Context, t *terminal, methods *method.Cata
 		return nil
 	}
 	j, err := f.tested(ctx, t, methods, p.features, seed)
-	// 1e-6 is what probabilities in single precision leave of a logarithm.
-	if err != nil || !slices.Equal(j.Labels, p.Labels) || !mat.EqualApprox(j.LogProbs, p.LogProbs, 1e-6) ||
+	if err != nil || !slices.Equal(j.Labels, p.Labels) || !sameProbabilities(j.LogProbs, p.LogProbs) ||
 		!slices.Equal(j.Weights, p.Weights) || p.Groups.Of != nil && !slices.Equal(j.Groups.Of, p.Groups.Of) {
 		return nil
 	}
 	return j
+}
+
+// sameProbabilities reports whether log-probabilities are those of the same probabilities, up to what single precision leaves of
+// them.
+func sameProbabilities(a, b *mat.Dense) bool {
+	const single = 1e-6
+	n, c := a.Dims()
+	if rows, columns := b.Dims(); rows != n || columns != c {
+		return false
+	}
+	for i := range n {
+		for k, l := range a.RawRowView(i) {
+			if math.Abs(math.Exp(l)-math.Exp(b.At(i, k))) > single {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // readJudged are predictions that a file holds; of what the program makes itself there are none.
