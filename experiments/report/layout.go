@@ -106,12 +106,11 @@ func (l *layout) grid(columns int) (rows [][]*plot.Plot) {
 
 // draw gives every plot's data area one size, and lines them up.
 func (l *layout) draw(page draw.Canvas) {
-	below := heightOf(l.legend)
 	drawLegend(draw.Crop(page, l.left, -margin, margin, 0), l.legend)
 	if l.above > 0 {
 		l.headline.draw(draw.Crop(page, margin, -margin, 0, -margin))
 	}
-	page = draw.Crop(page, l.left, -l.left, margin+below, -margin-l.above)
+	page = draw.Crop(page, l.left, -l.left, margin+heightOf(l.legend), -margin-l.above)
 	for i, c := range l.places(page, l.columns) {
 		l.plots[i].Draw(c)
 	}

@@ -40,9 +40,6 @@ func (k key) width() vg.Length {
 	return sampleWidth + 5 + widest + keyGap
 }
 
-// height is that of its lines.
-func (k key) height() vg.Length { return lineHeight * vg.Length(1+strings.Count(k.name, "\n")) }
-
 // flow puts keys into lines of a width; a name that is longer than one is broken.
 func flow(all []key, width vg.Length) (lines [][]key) {
 	var used vg.Length
@@ -67,9 +64,10 @@ func heightOf(lines [][]key) (height vg.Length) {
 	return height
 }
 
+// tallest is the height of a line, that of the key of the most lines.
 func tallest(line []key) (height vg.Length) {
 	for _, k := range line {
-		height = max(height, k.height())
+		height = max(height, lineHeight*vg.Length(1+strings.Count(k.name, "\n")))
 	}
 	return height
 }
@@ -94,7 +92,6 @@ func drawLegend(c draw.Canvas, lines [][]key) {
 func (k key) draw(c draw.Canvas, x, y vg.Length) {
 	k.sample(draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: x, Y: y - sampleHeight/2}, Max: vg.Point{X: x + sampleWidth, Y: y + sampleHeight/2}}})
 	style := textStyle(letters)
-	style.YAlign = draw.YCenter
 	for i, text := range strings.Split(k.name, "\n") {
 		c.FillText(style, vg.Point{X: x + sampleWidth + 5, Y: y - lineHeight*vg.Length(i)}, text)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -55,18 +57,14 @@ const (
 // fewSeeds is the most values of one mean that are drawn one by one.
 const fewSeeds = 10
 
-// Lines draws the panels side by side with one legend, of each name once. Panels with the
+// Lines draws the panels side by side with one legend, of each name once; nil of none. Panels with the
 // same Y show the same quantity and get one scale, but for those apart.
 func Lines(panels []LinePanel) *Figure {
-	var plots []*chart
-	var legend keys
-	for _, panel := range panels {
-		p, entries := panel.draw()
-		plots = append(plots, p)
-		for _, e := range entries {
-			legend.add(e.name, e.thumbnails...)
-		}
+	if len(panels) == 0 {
+		return nil
 	}
+	var legend keys
+	plots := data.Each(panels, func(p LinePanel) *chart { return p.draw(&legend) })
 	for i, a := range panels {
 		for j, b := range panels {
 			if a.Y == b.Y && a.LogY == b.LogY && !a.Apart {
@@ -89,14 +87,14 @@ func Lines(panels []LinePanel) *Figure {
 	return newGrid(plots, 2, 9*vg.Centimeter, 7.5*vg.Centimeter, legend, points)
 }
 
-// draw also names the series that have names.
-func (panel LinePanel) draw() (p *chart, entries []key) {
-	p = newPlot()
+// draw also adds the series that have names to a legend.
+func (panel LinePanel) draw(legend *keys) *chart {
+	p := newPlot()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.Title, panel.X, panel.Y
 	p.Add(newGridLines())
 	var behind, middle, front []plot.Plotter
 	for _, s := range panel.Series {
-		m, e := panel.series(s)
+		m, sample := panel.series(s)
 		if m == nil {
 			continue
 		}
@@ -109,12 +107,12 @@ func (panel LinePanel) draw() (p *chart, entries []key) {
 			middle = append(middle, m)
 		}
 		if s.Name != "" {
-			entries = append(entries, *e)
+			legend.add(s.Name, sample...)
 		}
 	}
 	p.Add(slices.Concat(behind, middle, front)...)
 	panel.axes(p)
-	return p, entries
+	return p
 }
 
 // axes makes the axes a little longer than what is drawn reaches.
@@ -151,9 +149,10 @@ func (s Series) look() (color.NRGBA, draw.GlyphDrawer) {
 	return look(s.Style, s.Ours)
 }
 
-// series puts a series on the panel's scales, with the text of each of its points; nil where it has none.
-func (panel LinePanel) series(s Series) (*marked, *key) {
-	m := &marked{name: s.Name}
+// series puts a series on the panel's scales, with the text of each of its points, and is what a legend shows of it;
+// nil where it has none.
+func (panel LinePanel) series(s Series) (m *marked, sample []plot.Thumbnailer) {
+	m = &marked{name: s.Name}
 	colour, _ := s.look()
 	var points, seeds, low, high plotter.XYs // low and high are the edges of the band
 	var bars []plot.Plotter
@@ -201,16 +200,15 @@ func (panel LinePanel) series(s Series) (*marked, *key) {
 		m.add(newDots(colour, vg.Points(1.3), seeds...))
 	}
 	line, marks := s.lineOf(points)
-	var shown []plot.Thumbnailer
 	if s.Kind != Marks {
 		m.add(line)
-		shown = append(shown, line)
+		sample = append(sample, line)
 	}
 	if s.Kind == Marks || s.Kind == Joined || s.Kind == Prediction && s.Style > 0 {
 		m.add(marks)
-		shown = append(shown, marks)
+		sample = append(sample, marks)
 	}
-	return m, &key{s.Name, shown}
+	return m, sample
 }
 
 // lineOf is the line through the points, as the kind of the series has it, and its marks.
@@ -249,16 +247,17 @@ func (panel LinePanel) around(y, sd float64) (below, above float64) {
 
 // at is the place of x on its axis, false where x or y has none.
 func (panel LinePanel) at(x, y float64) (float64, bool) {
-	if panel.Log {
-		x = math.Log10(x)
-	}
+	x = scaled(x, panel.Log)
 	ok := !math.IsNaN(y) && !math.IsInf(y, 0) && !math.IsNaN(x) && !math.IsInf(x, 0) && !(panel.LogY && y <= 0)
 	return x, ok
 }
 
-func (panel LinePanel) height(y float64) float64 {
-	if panel.LogY {
-		return math.Log10(y)
+func (panel LinePanel) height(y float64) float64 { return scaled(y, panel.LogY) }
+
+// scaled is the place of a value on its axis.
+func scaled(x float64, log bool) float64 {
+	if log {
+		return math.Log10(x)
 	}
-	return y
+	return x
 }

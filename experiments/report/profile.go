@@ -52,9 +52,6 @@ func Profiles(panels []ProfilePanel) *Figure {
 		}
 		drawn = append(drawn, out)
 	}
-	if drawn == nil {
-		return nil
-	}
 	return Lines(drawn)
 }
 

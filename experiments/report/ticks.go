@@ -184,10 +184,7 @@ type placedTicks struct {
 
 func (t placedTicks) Ticks(low, high float64) (ticks []plot.Tick) {
 	for x, label := range t.labels {
-		if t.log {
-			x = math.Log10(x)
-		}
-		ticks = append(ticks, plot.Tick{Value: x, Label: label})
+		ticks = append(ticks, plot.Tick{Value: scaled(x, t.log), Label: label})
 	}
 	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
 	unname(ticks, 0.09*(high-low))
