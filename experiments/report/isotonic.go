@@ -27,7 +27,11 @@ func isotonic(all []Shown) *Figure {
 // wider the more rows lie there, its band, and bins of equal weight.
 func (s Shown) square(title string, colour color.NRGBA, legend *keys) *chart {
 	p := newSquare(title, "accuracy")
-	s.addCalibrated(p, legend)
+	if c := s.Reliability.Curve; len(c.CalibratedLow) > 1 {
+		region, parts := band(shade, grey, xys(c.At, c.CalibratedLow), xys(c.At, c.CalibratedHigh))
+		p.Add(parts...)
+		legend.add("95 % of the curves of calibrated predictions", region)
+	}
 	p.Add(newDiagonal())
 	s.addBins(p, colour, legend)
 	p.Add(s.curve(colour))
@@ -76,15 +80,6 @@ func (s Shown) curve(colour color.NRGBA) *marked {
 		m.label(c.At[i], c.Frequency[i], text)
 	}
 	return m
-}
-
-// addCalibrated adds the region of the curves of calibrated predictions.
-func (s Shown) addCalibrated(p *chart, legend *keys) {
-	if c := s.Reliability.Curve; len(c.CalibratedLow) > 1 {
-		region, parts := band(shade, grey, xys(c.At, c.CalibratedLow), xys(c.At, c.CalibratedHigh))
-		p.Add(parts...)
-		legend.add("95 % of the curves of calibrated predictions", region)
-	}
 }
 
 // addBins adds the band of the curve and the bins.
