@@ -48,8 +48,8 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Ver
 			"The gap is the predicted minus the observed frequency. Intervals hold for all gaps of this page at once, and p is adjusted for all of them. A region is called wrong if its interval does not hold 0: its gap is beyond “detectable”.",
 			Tables: []*Table{regionTable(d, "Regions of the latent space", d.Regions, savesColumn, nearestColumn)}})
 	}
-	if m != nil {
-		portrait[1].Figures = append(portrait[1].Figures, regionDrawing(d, m)...)
+	if m != nil && len(m.Regions) > 0 {
+		portrait[1].Figures = append(portrait[1].Figures, regionDrawing(m.Regions))
 	}
 	sections = append(append(sections, portrait...),
 		&Section{Title: "Classes", Tables: []*Table{regionTable(d, "All rows: the probability of each class and of the top class", d.Classes)}},
@@ -65,6 +65,20 @@ func Diagnosis(title string, head []Fact, d *diagnosis.Diagnosis, v *verdict.Ver
 		{"Rows", strconv.Itoa(d.Rows)}, {"Classes", strconv.Itoa(d.NumClasses)}, {"Level", fmt.Sprintf("%g for everything tested at once", d.Level)},
 		{"Redraws", strconv.Itoa(d.Redraws)}, {"Called wrong", fmt.Sprintf("beyond %.2f standard deviations, by the predictions or by the rows, whichever is larger", d.Critical)},
 		{"Corrections", corrected}}}
+}
+
+// RecoverableTable shows the savings of corrections, on rows that they were not fitted to.
+func RecoverableTable(g *metrics.Recovered) *Table {
+	t := &Table{Caption: "Savings by corrections, on rows that they were not fitted to", Labels: []string{"correction", "family"},
+		Values: Heads("nats a row", "at least (one-sided 95 %)", "p (one-sided)")}
+	for k, gain := range []metrics.Gain{g.NLL.Global, g.NLL.Local} {
+		name := []string{"of the predictions alone", "by the latent space, beyond that"}[k]
+		if k == 1 && g.LocalNLL == nil {
+			continue
+		}
+		t.Add("", Row{Labels: []string{name, g.Families[k]}, Cells: Texts(fmt.Sprintf("%.5f", gain.Value), fmt.Sprintf("%.5f", gain.Low), verdict.P(gain.P))})
+	}
+	return t
 }
 
 // regionColumn is a column of some tables of regions.

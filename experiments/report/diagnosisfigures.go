@@ -117,19 +117,15 @@ func (c *chart) addRing(at plotter.XY, radius vg.Length, number int) {
 	c.Add(ring, &plotter.Labels{XYs: plotter.XYs{at}, Labels: []string{fmt.Sprint(number)}, TextStyle: []draw.TextStyle{style}})
 }
 
-// regionDrawing draws the reliability of the regions beside each other, of all of them the first; none where there are
-// none.
-func regionDrawing(d *diagnosis.Diagnosis, m *diagnosis.Map) []*Drawing {
+// regionDrawing draws the reliability of the regions beside each other, of all of them the first.
+func regionDrawing(regions []diagnosis.Place) *Drawing {
 	const most = 10
-	var diagrams []Diagram
-	for k, place := range m.Regions[:min(most, len(m.Regions))] {
-		diagrams = append(diagrams, Diagram{Name: fmt.Sprintf("Region %d", k+1), Curve: place.Top})
+	diagrams := make([]Diagram, min(most, len(regions)))
+	for k := range diagrams {
+		diagrams[k] = Diagram{Name: fmt.Sprintf("Region %d", k+1), Curve: regions[k].Top}
 	}
-	if diagrams == nil {
-		return nil
-	}
-	return []*Drawing{{Name: "reliability-regions", Figure: Diagrams(diagrams),
-		Caption: "How often the top class is right, against its probability, in each region of the table. Grey bars are the shares of its rows."}}
+	return &Drawing{Name: "reliability-regions", Figure: Diagrams(diagrams),
+		Caption: "How often the top class is right, against its probability, in each region of the table. Grey bars are the shares of its rows."}
 }
 
 // longestName is how many letters an axis has room for.
