@@ -223,22 +223,18 @@ const titleSize, signSize = vg.Length(17), vg.Length(26)
 
 // texts are the lines of a headline, no wider than width, each with its style.
 func (h *headline) texts(width vg.Length) (all []string, styles []draw.TextStyle) {
-	add := func(text string, style draw.TextStyle) {
-		for line := range strings.SplitSeq(wrapped(text, style, width), "\n") {
-			all, styles = append(all, line), append(styles, style)
+	add := func(style draw.TextStyle, texts ...string) {
+		for _, text := range texts {
+			for line := range strings.SplitSeq(wrapped(text, style, width), "\n") {
+				all, styles = append(all, line), append(styles, style)
+			}
 		}
 	}
-	title, plain := textStyle(titleSize), textStyle(letters*1.1)
-	title.Font.Weight = stdfont.WeightBold
-	add(h.title, title)
-	for _, line := range h.lines {
-		add(line, plain)
-	}
-	command := textStyle(letters)
-	command.Color = ours
-	for _, line := range h.commands {
-		add(line, command)
-	}
+	title, command := textStyle(titleSize), textStyle(letters)
+	title.Font.Weight, command.Color = stdfont.WeightBold, ours
+	add(title, h.title)
+	add(textStyle(letters*1.1), h.lines...)
+	add(command, h.commands...)
 	return all, styles
 }
 

@@ -30,15 +30,12 @@ func Forest(v *verdict.Verdict, title string) *Figure {
 	} {
 		p, known := newLanes(titles), false
 		for i, j := range v.Methods {
-			d, colour := panel.of(j), others[0]
-			if i == 0 {
-				d, colour = &verdict.Difference{Low: math.NaN()}, ours
-			} else if d == nil {
-				continue
-			}
-			says := j.Title + ", the lowest NLL"
+			d, colour, says := &verdict.Difference{Low: math.NaN()}, ours, j.Title+", the lowest NLL"
 			if i > 0 {
-				known = true
+				if d = panel.of(j); d == nil {
+					continue
+				}
+				known, colour = true, others[0]
 				points.add(panel.x, j.Title, d.Value, d.Low, d.High, d.P)
 				says = fmt.Sprintf("%s: %s%v", j.Title, map[bool]string{true: "+"}[d.Value > 0], d)
 			}

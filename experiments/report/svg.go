@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"calibra/data"
+
 	stdfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
@@ -116,11 +118,7 @@ func (s *svg) Stroke(p vg.Path) {
 	}
 	fmt.Fprintf(&s.out, `<path d="%s"%s stroke-width="%s"`, s.path(p), paint("stroke", m.colour), places(m.width.Points()))
 	if len(m.dashes) > 0 {
-		var dashes []float64
-		for _, d := range m.dashes {
-			dashes = append(dashes, d.Points())
-		}
-		fmt.Fprintf(&s.out, ` stroke-dasharray="%s"`, places(dashes...))
+		fmt.Fprintf(&s.out, ` stroke-dasharray="%s"`, places(data.Each(m.dashes, vg.Length.Points)...))
 		if m.offset != 0 {
 			fmt.Fprintf(&s.out, ` stroke-dashoffset="%s"`, places(m.offset.Points()))
 		}
