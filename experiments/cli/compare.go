@@ -359,7 +359,7 @@ func (c *compareCmd) report(t *terminal, f *study.Findings, page *report.Documen
 	shown := &page.Terminal[0]
 	if c.Runs == nil {
 		seconds := data.Each(lines, func(l study.Line) report.Cell { return report.Number(l.Seconds.Mean, 1) })
-		shown.Table = shown.Table.With(report.Head{Text: "seconds", Drop: 3}, seconds)
+		shown.Table.Widen(report.Head{Text: "seconds", Drop: 3}, seconds)
 	}
 	if c.JSON {
 		return t.json(c.json(f, study.Objects(shown.Table), lines, verdicts[0]))

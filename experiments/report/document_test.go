@@ -17,7 +17,7 @@ var document = Document{
 	Title: "Study <main>", Intro: "All & sundry.",
 	Sections: []*Section{
 		{Title: "Results", Tables: []*Table{{
-			Caption: "Means of 5 % & more", Labels: []string{"w", "|C|"}, Values: Heads("LCE ↓", "ACC ↑"),
+			Caption: "Means of 5 % & more", Labels: []string{"w", "|C|"}, Values: []Head{{Text: "LCE", Arrow: "↓"}, {Text: "ACC", Arrow: "↑"}},
 			Blocks: []Block{{"cifar10 · resnet", []Row{
 				{[]string{"64", "32"}, []Cell{{Text: ".0059±.0002", Mark: metrics.Best}, {Text: ".889±.001", Mark: metrics.Second}}, true},
 				{[]string{"16", "32"}, []Cell{{Text: "–"}, {Text: "−.0014"}}, false},
@@ -88,7 +88,7 @@ func TestHTML(t *testing.T) {
 // A table whose blocks have no names has no column for them, in any format.
 func TestTableWithoutBlockNames(t *testing.T) {
 	d := Document{Sections: []*Section{{Tables: []*Table{{
-		Labels: []string{"Method"}, Values: Heads("NLL ↓"),
+		Labels: []string{"Method"}, Values: []Head{{Text: "NLL", Arrow: "↓"}},
 		Blocks: []Block{{"", []Row{{[]string{"VQ"}, []Cell{{Text: ".449"}}, false}}}},
 	}}}}}
 	for format, c := range map[string]struct {

@@ -33,11 +33,7 @@ func (d *Document) WriteLaTeX(w io.Writer) error {
 const noWider = `\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{`
 
 func (t *Table) latex(b *strings.Builder) {
-	var heads []string
-	if t.named() {
-		heads = append(heads, "Data")
-	}
-	heads = append(heads, data.Each(t.Labels, escapeTeX)...)
+	heads := data.Each(t.labelled("Data"), escapeTeX)
 	for _, h := range t.Values {
 		arrow := map[string]string{"↓": `$\,\downarrow$`, "↑": `$\,\uparrow$`}[h.Arrow]
 		heads = append(heads, escapeTeX(h.Text)+arrow)

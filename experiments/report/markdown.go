@@ -55,34 +55,20 @@ func listed(lines []string) string {
 
 // Markdown is the table without its caption.
 func (t *Table) Markdown() string {
-	heads, rules := slices.Clone(t.Labels), slices.Repeat([]string{"---"}, len(t.Labels))
-	if t.named() {
-		heads, rules = slices.Insert(heads, 0, "data"), append(rules, "---")
-	}
-	for k, h := range heads {
-		heads[k] = escapeBars(h)
-	}
+	heads := data.Each(t.labelled("data"), escapeBars)
+	labels, rules := len(heads), slices.Repeat([]string{"---"}, len(heads))
 	for _, h := range t.Values {
 		heads, rules = append(heads, strings.TrimSpace(escapeBars(h.Text)+" "+h.Arrow)), append(rules, "--:")
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "| %s |\n|%s|\n", strings.Join(heads, " | "), strings.Join(rules, "|"))
-	for _, block := range t.Blocks {
-		for i, r := range block.Rows {
-			var cells []string
-			switch {
-			case t.named() && i == 0:
-				cells = []string{escapeBars(block.Name)}
-			case t.named():
-				cells = []string{""}
-			}
-			cells = append(cells, data.Each(r.Labels, escapeBars)...)
-			for _, c := range r.Cells {
-				mark := markdownMarks[c.Mark]
-				cells = append(cells, mark[0]+c.Text+mark[1])
-			}
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	for _, row := range t.lines(t.named()) {
+		cells := data.Each(row[:labels], func(c Cell) string { return escapeBars(c.Text) })
+		for _, c := range row[labels:] {
+			mark := markdownMarks[c.Mark]
+			cells = append(cells, mark[0]+c.Text+mark[1])
 		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	return b.String()
 }

@@ -64,8 +64,8 @@ func beyondChance(all []Shown, names Names) *Section {
 	s := &Section{Title: "Where", Note: fmt.Sprintf("%d of %d gaps by predicted class and group are beyond chance.", found, parts)}
 	if found > 0 {
 		s.Tables = []*Table{t}
-		if t.Len() < found {
-			s.Note += fmt.Sprintf(" %d are listed.", t.Len())
+		if found > most {
+			s.Note += fmt.Sprintf(" %d are listed.", most)
 		}
 		s.Note += " A gap is the confidence of the top class less its accuracy; 95 times in 100 all gaps of calibrated " +
 			"predictions together are within chance. Those beyond it are bold."

@@ -24,6 +24,14 @@ func (t *Table) named() bool {
 	return slices.ContainsFunc(t.Blocks, func(b Block) bool { return b.Name != "" })
 }
 
+// labelled are the heads of the label columns, the first that of the names of the blocks where these have some.
+func (t *Table) labelled(blocks string) []string {
+	if t.named() {
+		return append([]string{blocks}, t.Labels...)
+	}
+	return t.Labels
+}
+
 // Add adds a row to the block of that name, which begins with its first row. In a table without named blocks the name
 // is "".
 func (t *Table) Add(block string, r Row) {
@@ -42,31 +50,19 @@ func (t *Table) Len() (n int) {
 	return n
 }
 
-// With is the table with a column more, of a cell for each row.
-func (t *Table) With(head Head, column []Cell) *Table {
-	wider := *t
-	wider.Values, wider.Blocks = append(slices.Clone(t.Values), head), nil
+// Widen adds a column, of a cell for each row.
+func (t *Table) Widen(head Head, column []Cell) {
+	t.Values = append(t.Values, head)
 	for _, b := range t.Blocks {
-		for _, r := range b.Rows {
-			r.Cells, column = append(slices.Clone(r.Cells), column[0]), column[1:]
-			wider.Add(b.Name, r)
+		for i := range b.Rows {
+			b.Rows[i].Cells, column = append(b.Rows[i].Cells, column[0]), column[1:]
 		}
 	}
-	return &wider
 }
 
-// Heads are the heads of value columns. A head may end in an arrow: "NLL ↓".
-func Heads(texts ...string) (heads []Head) {
-	for _, text := range texts {
-		head := Head{Text: text}
-		for _, arrow := range []string{"↓", "↑"} {
-			if plain, ok := strings.CutSuffix(text, " "+arrow); ok {
-				head = Head{Text: plain, Arrow: arrow}
-			}
-		}
-		heads = append(heads, head)
-	}
-	return heads
+// Heads are the heads of value columns.
+func Heads(texts ...string) []Head {
+	return data.Each(texts, func(text string) Head { return Head{Text: text} })
 }
 
 // Texts are cells of words and whole numbers as they are.
@@ -142,11 +138,16 @@ func (t *Table) flat() (heads []Head, labels int, rows [][]Cell) {
 		text := strings.ToLower(l[:min(1, len(l))]) + l[min(1, len(l)):]
 		heads = append(heads, Head{Text: text, Key: text})
 	}
-	labels = len(heads)
+	return append(heads, t.Values...), len(heads), t.lines(len(t.Blocks) > 1)
+}
+
+// lines are the rows with their labels as cells. Where names are asked for, the name of the block stands before the
+// labels of its first row, and nothing before those of the others.
+func (t *Table) lines(names bool) (rows [][]Cell) {
 	for _, b := range t.Blocks {
 		for i, r := range b.Rows {
 			var row []Cell
-			if len(t.Blocks) > 1 {
+			if names {
 				row = []Cell{{Value: b.Name}}
 				if i == 0 {
 					row[0].Text = b.Name
@@ -155,7 +156,7 @@ func (t *Table) flat() (heads []Head, labels int, rows [][]Cell) {
 			rows = append(rows, slices.Concat(row, Texts(data.Each(r.Labels, func(l string) any { return l })...), r.Cells))
 		}
 	}
-	return append(heads, t.Values...), labels, rows
+	return rows
 }
 
 // Objects is the table for JSON: one object a row, without what could not be measured.

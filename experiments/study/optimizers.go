@@ -143,8 +143,8 @@ var optimizersTable = tables("What each optimizer reached",
 	"All optimizers of a method minimize the same loss on the same calibration rows, from the same start. The optimum is the loss of L-BFGS to a gradient of 1e-10 (Newton’s method and bisection, where a method has them, must agree). Rules that go by steps run 200 epochs of batches of 128 rows under a cosine schedule, with a rate of 1e-2 (sgd: 1e-1, momentum .9), rules of other modules among them, and keep the epoch of the least loss. ts-published and dc-published are the published code’s L-BFGS of fixed steps. The test NLL lost is the test NLL minus the optimum's: below 0, stopping early regularizes.",
 	func(f *Findings) []*report.Table {
 		above, lost := f.aboveOptimum()
-		heads := report.Heads("loss", "above the optimum", "gradient", "epochs", "seconds", "test NLL ↓", "test NLL lost")
-		heads[0].Drop, heads[2].Drop, heads[3].Drop, heads[4].Drop = 4, 2, 3, 1
+		heads := report.Heads("loss", "above the optimum", "gradient", "epochs", "seconds", "test NLL", "test NLL lost")
+		heads[0].Drop, heads[2].Drop, heads[3].Drop, heads[4].Drop, heads[5].Arrow = 4, 2, 3, 1, "↓"
 		return []*report.Table{f.byRow(f.subjects(), "Means over the seeds. AdamW without decay is Adam.", heads, func(_ *subject, r *row) []report.Cell {
 			mean := func(q quantity) float64 { return r.spread(q).Mean }
 			return report.Texts(metrics.Fixed(mean(lossReached), 6), scientific(mean(above)), scientific(mean(gradientReached)), metrics.Fixed(mean(epochsRun), 0),
