@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -39,7 +40,8 @@ func (d *Difference) MarshalJSON() ([]byte, error) {
 // p by Holm. It panics where losses are not finite or not of the same rows.
 func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties,
 	law func(i, reference int) *metrics.Law, reference int) []*Difference {
-	out, p := make([]*Difference, len(losses)), []float64{}
+	out := make([]*Difference, len(losses))
+	var others []*Difference
 	for i := range losses {
 		if i == reference {
 			continue
@@ -51,13 +53,11 @@ func InPairs(m metrics.Metric, losses [][]float64, ties metrics.Ties,
 		if err != nil {
 			panic("verdict: " + err.Error())
 		}
-		out[i], p = NewDifference(*c, c.PValue), append(p, c.PValue)
+		out[i] = NewDifference(*c, c.PValue)
+		others = append(others, out[i])
 	}
-	holm := metrics.Holm(p)
-	for i := range out {
-		if i != reference {
-			out[i].P, holm = holm[0], holm[1:]
-		}
+	for k, p := range metrics.Holm(data.Each(others, func(d *Difference) float64 { return d.P })) {
+		others[k].P = p
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"calibra/data"
 	"calibra/experiments/metrics"
 
 	"gonum.org/v1/gonum/floats"
@@ -33,20 +34,16 @@ type Differences func(m metrics.Metric, reference int) []*Difference
 // accuracy or calibration is chosen only if there is no other. If no method qualifies, the classifier is left as it is
 // if no interval leaves a gain that is worth more rows, or if every method that leaves as much tends to harm.
 func Judge(rows int, candidates []Candidate, classifier int, differences Differences) *Verdict {
-	lowest := -1
-	for i, c := range candidates {
-		if !math.IsNaN(c.NLL) && (lowest < 0 || c.NLL < candidates[lowest].NLL) {
-			lowest = i
-		}
-	}
-	if lowest < 0 {
-		return nil
-	}
-	judged := judgedBy(candidates, lowest, classifier, differences)
+	judged := data.Each(candidates, func(c Candidate) *Judged { return &Judged{Candidate: c} })
 	nan := math.NaN()
 	v := &Verdict{Rows: rows, Method: Classifier, Difference: nan, Low: nan, High: nan, P: nan, Avoid: []string{}, AsGood: []string{}, Why: []string{}}
 	v.Methods = slices.DeleteFunc(slices.Clone(judged), func(j *Judged) bool { return math.IsNaN(j.NLL) })
+	if len(v.Methods) == 0 {
+		return nil
+	}
 	slices.SortStableFunc(v.Methods, func(a, b *Judged) int { return cmp.Compare(a.NLL, b.NLL) })
+	lowest := v.Methods[0]
+	setDifferences(judged, slices.Index(judged, lowest), classifier, differences)
 	// alike are the methods whose NLL differs from that of one by no more than chance, the simplest first.
 	alike := func(one *Judged) (same []*Judged) {
 		for i, d := range differences(metrics.NLL, slices.Index(judged, one)) {
@@ -58,7 +55,7 @@ func Judge(rows int, candidates []Candidate, classifier int, differences Differe
 		return same
 	}
 	if classifier < 0 || math.IsNaN(candidates[classifier].NLL) {
-		v.withoutClassifier(alike(judged[lowest]))
+		v.withoutClassifier(alike(lowest))
 		return v
 	}
 	v.decide(judged[classifier], alike)
@@ -66,12 +63,8 @@ func Judge(rows int, candidates []Candidate, classifier int, differences Differe
 	return v
 }
 
-// judgedBy are the candidates with their differences to the lowest and to the classifier.
-func judgedBy(candidates []Candidate, lowest, classifier int, differences Differences) []*Judged {
-	judged := make([]*Judged, len(candidates))
-	for i, c := range candidates {
-		judged[i] = &Judged{Candidate: c}
-	}
+// setDifferences sets the differences to the lowest and to the classifier.
+func setDifferences(judged []*Judged, lowest, classifier int, differences Differences) {
 	for _, to := range []struct {
 		metric    metrics.Metric
 		reference int
@@ -90,7 +83,6 @@ func judgedBy(candidates []Candidate, lowest, classifier int, differences Differ
 			*to.field(judged[i]) = d
 		}
 	}
-	return judged
 }
 
 // withoutClassifier is the verdict where nobody knows what calibration gains. The methods are as good as the lowest.
