@@ -128,6 +128,14 @@ func Spread(n, most int) []int {
 	return some
 }
 
+// Once is all with x at its end, and all as it is where it has x.
+func Once[T comparable](all []T, x T) []T {
+	if slices.Contains(all, x) {
+		return all
+	}
+	return append(all, x)
+}
+
 // Each returns of(x) for each x of all, in order; nil if all is empty.
 func Each[T, U any](all []T, of func(T) U) (out []U) {
 	for _, x := range all {

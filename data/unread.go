@@ -58,9 +58,7 @@ func (a *archive) unknown(known []string) string {
 		if slices.Contains(known, name) {
 			continue
 		}
-		if text := meant(name, known); !slices.Contains(shown, text) {
-			shown = append(shown, text)
-		}
+		shown = Once(shown, meant(name, known))
 	}
 	if shown == nil {
 		return ""

@@ -26,9 +26,7 @@ func (s Screen) Write(w io.Writer, parts ...Part) (dropped []string) {
 		}
 		if p.Table != nil {
 			for _, head := range s.table(w, p.Table) {
-				if !slices.Contains(dropped, head) {
-					dropped = append(dropped, head)
-				}
+				dropped = data.Once(dropped, head)
 			}
 		}
 		for _, line := range p.Lines {

@@ -135,9 +135,7 @@ func (r record) number(expression string) (float64, error) {
 // distinct are the values of a column in the order of the file.
 func distinct(lines []record, column string) (values []string) {
 	for _, r := range lines {
-		if v := r[column]; !slices.Contains(values, v) {
-			values = append(values, v)
-		}
+		values = data.Once(values, r[column])
 	}
 	return values
 }

@@ -184,9 +184,7 @@ func (f *Findings) runFacts() (facts []report.Fact) {
 		if f.Store.Accept && f.Store.stale(f.Cells[i], r) {
 			accepted++
 		}
-		if !slices.Contains(versions, r.Program.String()) {
-			versions = append(versions, r.Program.String())
-		}
+		versions = data.Once(versions, r.Program.String())
 		for _, stage := range r.Stages {
 			if stage.Short != "" {
 				facts = append(facts, report.Fact{Name: fmt.Sprintf("%s, %s, stopped short", f.Cells[i], stage.Name), Value: stage.Short})

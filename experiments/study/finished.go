@@ -155,9 +155,7 @@ func CompareFinished(ctx context.Context, all []*Finished, e run.Executor) (*Fin
 		f.Spec.Executor, f.Spec.Data = e, f.Dir // two fits may be alike in all else
 		names[f.Spec] = f.Name
 		out.Cells = append(out.Cells, Cell{Spec: f.Spec, Origin: origin})
-		if !slices.Contains(out.Settings.Seeds, f.Spec.Seed) {
-			out.Settings.Seeds = append(out.Settings.Seeds, f.Spec.Seed)
-		}
+		out.Settings.Seeds = data.Once(out.Settings.Seeds, f.Spec.Seed)
 	}
 	run.CountTogether(data.Each(all, func(f *Finished) *data.Predictions { return f.predictions }), first.shared)
 	for i, f := range all {

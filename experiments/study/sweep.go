@@ -100,10 +100,7 @@ func (s Sweep) specs() ([]run.Spec, error) {
 			return nil, err
 		}
 		for _, name := range s.Methods {
-			spec := run.Spec{Method: name, Set: divided[name].String()}
-			if !slices.Contains(specs[name], spec) {
-				specs[name] = append(specs[name], spec)
-			}
+			specs[name] = data.Once(specs[name], run.Spec{Method: name, Set: divided[name].String()})
 		}
 	}
 	var all []run.Spec
