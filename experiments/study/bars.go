@@ -19,7 +19,7 @@ var localBars = figures("Local calibration (Q1)",
 		var drawings []*report.Drawing
 		for k, in := range f.embeddings() {
 			drawings = append(drawings, s.drawing("q1-"+cmp.Or(strings.TrimPrefix(in.suffix, "_"), "shared"), "LCE and MLCE of %s in "+in.words+".",
-				report.Bars([]report.BarPanel{lce[k], mlce[k]})))
+				report.Bars([]report.BarPanel{lce[k], mlce[k]}))...)
 		}
 		return drawings
 	})
@@ -50,7 +50,7 @@ func (s *subject) globalBars() []report.BarPanel {
 // globalBars are the figures of Q3.
 var globalBars = figures("Global calibration (Q3)", "Lower is better; dots are the seeds, black ticks the noise floor.", func(f *Findings, s *subject) []*report.Drawing {
 	f.rank(s)
-	return []*report.Drawing{s.drawing("q3", "ECCE and NLL of %s.", report.Bars(s.globalBars()))}
+	return s.drawing("q3", "ECCE and NLL of %s.", report.Bars(s.globalBars()))
 })
 
 // bars is a panel of the subject's rows, a tick at the floor of errors that are never 0.

@@ -32,10 +32,7 @@ var sizeCurves = figures("Along the size of the calibration set",
 			return slices.ContainsFunc(line.Mean, func(v float64) bool { return !math.IsNaN(v) })
 		}
 		panels = slices.DeleteFunc(panels, func(p report.LinePanel) bool { return !slices.ContainsFunc(p.Series, drawn) })
-		if len(panels) == 0 {
-			return nil
-		}
-		return []*report.Drawing{s.drawing("calsize", "LCE and NLL of %s for various sizes of the calibration set.", report.Lines(panels))}
+		return s.drawing("calsize", "LCE and NLL of %s for various sizes of the calibration set.", report.Lines(panels))
 	})
 
 // alongRows are a line a method, along the share of the calibration rows.

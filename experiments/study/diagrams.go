@@ -32,7 +32,7 @@ func reliabilityDiagrams(f *Findings) *report.Section {
 			}
 		}
 		if diagrams != nil {
-			section.Figures = append(section.Figures, s.drawing("reliability", "Reliability diagrams of %s.", report.Diagrams(diagrams)))
+			section.Figures = append(section.Figures, s.drawing("reliability", "Reliability diagrams of %s.", report.Diagrams(diagrams))...)
 		}
 	}
 	return section

@@ -29,11 +29,7 @@ var profiles = figures("Local error by support (Q2)",
 			}
 			panels = append(panels, panel)
 		}
-		figure := report.Profiles(panels)
-		if figure == nil {
-			return nil
-		}
-		return []*report.Drawing{s.drawing("q2", "Local calibration error of %s along the effective sample size.", figure)}
+		return s.drawing("q2", "Local calibration error of %s along the effective sample size.", report.Profiles(panels))
 	})
 
 // sparsest is the table of local error where calibration rows are sparse, middling and

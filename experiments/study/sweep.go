@@ -472,9 +472,8 @@ func (f *Findings) marginalFigures(name string, swept []Swept, q quantity) (all 
 				panels = append(panels, panel)
 			}
 		}
-		if panels != nil {
-			all = append(all, s.drawing("sweep-"+name, strings.ToUpper(q.title[:1])+q.title[1:]+" of %s for each value of a setting, the other settings averaged; the band is their standard deviation.", report.Lines(panels)))
-		}
+		caption := strings.ToUpper(q.title[:1]) + q.title[1:] + " of %s for each value of a setting, the other settings averaged; the band is their standard deviation."
+		all = append(all, s.drawing("sweep-"+name, caption, report.Lines(panels))...)
 	}
 	return all
 }

@@ -314,9 +314,8 @@ func forests(f *Findings) *report.Section {
 		if v == nil || len(v.Methods) < 2 {
 			continue
 		}
-		if figure := report.Forest(v, s.Title()); figure != nil {
-			section.Figures = append(section.Figures, s.drawing("differences", "Differences to the lowest NLL on %s, with 95 %% intervals.", figure))
-		}
+		drawn := s.drawing("differences", "Differences to the lowest NLL on %s, with 95 %% intervals.", report.Forest(v, s.Title()))
+		section.Figures = append(section.Figures, drawn...)
 	}
 	if section.Figures == nil {
 		return nil

@@ -27,7 +27,11 @@ func tables(title, note string, list func(*Findings) []*report.Table) View {
 	}
 }
 
-// drawing is a figure of the subject. Its name ends in that of the subject, for which %s stands in the caption.
-func (s *subject) drawing(name, caption string, figure *report.Figure) *report.Drawing {
-	return &report.Drawing{Name: name + "-" + s.slug(), Caption: fmt.Sprintf(caption, s.Title()), Figure: figure}
+// drawing is a figure of the subject, none of nil. Its name ends in that of the subject, for which %s stands in the
+// caption.
+func (s *subject) drawing(name, caption string, figure *report.Figure) []*report.Drawing {
+	if figure == nil {
+		return nil
+	}
+	return []*report.Drawing{{Name: name + "-" + s.slug(), Caption: fmt.Sprintf(caption, s.Title()), Figure: figure}}
 }
