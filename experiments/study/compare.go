@@ -37,7 +37,7 @@ func (f *Findings) testedBy() []quantity {
 	return append([]quantity{sharedMetric(metrics.LCE), sharedMetric(metrics.NLL)}, f.others()...)
 }
 
-// Against is the difference of a method to the best one on the same test rows.
+// Against is the difference of a method in a metric to the best one, or to another, on the same test rows.
 type Against struct {
 	Best string `json:"best"`
 	metrics.Comparison
@@ -111,9 +111,9 @@ func (f *Findings) Lines() (lines []Line) {
 			if best == nil {
 				continue
 			}
-			for i, p := range f.differences(s, best, q) {
-				if p != nil {
-					lines[first+i].Against[q.key] = &Against{f.called(best), p.Comparison, p.holm}
+			for i, a := range f.differences(s, best, q) {
+				if a != nil {
+					lines[first+i].Against[q.key] = a
 				}
 			}
 		}

@@ -36,8 +36,8 @@ type Findings struct {
 	Shares map[*source.Origin]*report.Shares
 	Notes  *[]verdict.Note // that the command tells besides; nil without
 
-	answers map[question]map[run.Spec]*paired // to what was asked before
-	err     error                             // why a view cannot be shown
+	answers map[question]map[run.Spec]*Against // to what was asked before
+	err     error                              // why a view cannot be shown
 }
 
 // Findings are the findings from the plan of the study's cells.

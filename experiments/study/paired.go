@@ -13,18 +13,12 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// paired is the difference of two methods in a metric, on the same test rows.
-type paired struct {
-	metrics.Comparison
-	holm float64 // the p-value after Holm's correction over the rows of a subject
-}
-
-// adjust gives the differences of a family their p by Holm; nil stands for one that
+// adjust gives the differences of a family to the best their p by Holm; nil stands for one that
 // could not be computed.
-func adjust(family []*paired) {
-	family = slices.DeleteFunc(slices.Clone(family), func(p *paired) bool { return p == nil })
-	for i, p := range metrics.Holm(data.Each(family, func(p *paired) float64 { return p.PValue })) {
-		family[i].holm = p
+func adjust(family []*Against, best string) {
+	family = slices.DeleteFunc(slices.Clone(family), func(a *Against) bool { return a == nil })
+	for i, p := range metrics.Holm(data.Each(family, func(a *Against) float64 { return a.PValue })) {
+		family[i].Best, family[i].Holm = best, p
 	}
 }
 
@@ -43,18 +37,20 @@ func (r *Result) counted() int {
 	return len(r.Losses)
 }
 
-// losses are those of the test rows in the metric of that key, nil where it has none.
-func (r *Result) losses(key string) []float32 {
-	if key == metrics.NLL.String() {
-		return r.Losses
-	}
+// compared is what methods are compared by in the metric of that key: the losses of the test rows, or replicates and
+// values without parts of the rows; nothing where it has neither.
+func (r *Result) compared(key string) Other {
 	switch key {
+	case metrics.NLL.String():
+		return Other{Losses: r.Losses}
+	case metrics.LCE.String():
+		return Other{Replicates: r.Replicates, Without: r.Without}
 	case errorRate.key:
-		return r.wrong()
+		return Other{Losses: r.wrong()}
 	case calibration.key:
-		return r.Calibration
+		return Other{Losses: r.Calibration}
 	}
-	return r.Others[key].Losses
+	return r.Others[key]
 }
 
 // tested is the metric as it is tested in pairs: as an error of which no more is known where it is neither NLL nor
@@ -69,37 +65,29 @@ func (q quantity) tested() metrics.Metric {
 	return metrics.Brier
 }
 
-// replicates are those of the metric of that key, with its values without parts of the rows.
-func (r *Result) replicates(key string) (replicates, without []float64) {
-	if key == metrics.LCE.String() {
-		return r.Replicates, r.Without
-	}
-	return r.Others[key].Replicates, r.Others[key].Without
-}
-
 // differences compares each row of s with the reference in a metric that has losses or
 // replicates, row less reference: nil for the reference and where nothing can be compared.
 // They are computed once.
-func (f *Findings) differences(s *subject, reference *row, q quantity) []*paired {
+func (f *Findings) differences(s *subject, reference *row, q quantity) []*Against {
 	asked := question{s.encoded, reference.spec, q.key}
 	if known, ok := f.answers[asked]; ok {
-		return data.Each(s.rows, func(r *row) *paired { return known[r.spec] })
+		return data.Each(s.rows, func(r *row) *Against { return known[r.spec] })
 	}
-	out := make([]*paired, len(s.rows))
+	out := make([]*Against, len(s.rows))
 	work.Each(len(s.rows), 1, func(i int) {
 		switch {
 		case s.rows[i].spec == reference.spec:
-		case slices.ContainsFunc(reference.results, func(r *Result) bool { return r.losses(q.key) != nil }):
+		case slices.ContainsFunc(reference.results, func(r *Result) bool { return r.compared(q.key).Losses != nil }):
 			out[i] = pairedLosses(s.rows[i], reference, q)
 		default:
 			out[i] = pairedReplicates(s.rows[i], reference, q)
 		}
 	})
-	adjust(out)
+	adjust(out, f.called(reference))
 	if f.answers == nil {
-		f.answers = map[question]map[run.Spec]*paired{}
+		f.answers = map[question]map[run.Spec]*Against{}
 	}
-	f.answers[asked] = map[run.Spec]*paired{}
+	f.answers[asked] = map[run.Spec]*Against{}
 	for i, r := range s.rows {
 		f.answers[asked][r.spec] = out[i]
 	}
@@ -120,7 +108,7 @@ func common(a, b *row) (x, y []*Result) {
 
 // pairedLosses compares two methods in a metric of single rows on the test rows of the seeds that both have, nil
 // if there are none.
-func pairedLosses(a, b *row, q quantity) *paired {
+func pairedLosses(a, b *row, q quantity) *Against {
 	all := testedRows{at: map[testedRow]int{}}
 	var laws []*metrics.Law
 	var seeds []float64
@@ -141,7 +129,7 @@ func pairedLosses(a, b *row, q quantity) *paired {
 	if err != nil {
 		panic("study: losses that were measured are " + err.Error())
 	}
-	return &paired{Comparison: *c}
+	return &Against{Comparison: *c}
 }
 
 // lawBetween is the law of a difference, nil where neither leaves the classifier as it is, beside which laws are known.
@@ -173,7 +161,7 @@ type testedRow struct{ number, seed int }
 
 // add adds the losses of a seed's results, false where they are not of the same rows.
 func (t *testedRows) add(x, y *Result, key string, seed int) bool {
-	lossesX, lossesY := x.losses(key), y.losses(key)
+	lossesX, lossesY := x.compared(key).Losses, y.compared(key).Losses
 	if len(lossesX) == 0 || len(lossesX) != len(lossesY) {
 		return false
 	}
@@ -205,7 +193,7 @@ func (t *testedRows) add(x, y *Result, key string, seed int) bool {
 // pairedReplicates compares two methods in a metric by its replicates ([metrics.CompareReplicates]), nil
 // if there are none. Values and replicates are averaged over the seeds that both have and
 // that test the rows of the first of them: of other rows the resamples are others.
-func pairedReplicates(a, b *row, q quantity) *paired {
+func pairedReplicates(a, b *row, q quantity) *Against {
 	var x, y []*Result
 	resultsA, resultsB := common(a, b)
 	for k, r := range resultsA {
@@ -213,8 +201,8 @@ func pairedReplicates(a, b *row, q quantity) *paired {
 			x, y = append(x, r), append(y, resultsB[k])
 		}
 	}
-	replicates := func(r *Result) []float64 { all, _ := r.replicates(q.key); return all }
-	without := func(r *Result) []float64 { _, all := r.replicates(q.key); return all }
+	replicates := func(r *Result) []float64 { return r.compared(q.key).Replicates }
+	without := func(r *Result) []float64 { return r.compared(q.key).Without }
 	if len(x) == 0 || replicates(x[0]) == nil || replicates(y[0]) == nil {
 		return nil
 	}
@@ -227,7 +215,7 @@ func pairedReplicates(a, b *row, q quantity) *paired {
 	if folds := x[0].Spec.Judging.Folds; folds > 0 {
 		c = c.CrossFitted(folds)
 	}
-	return &paired{Comparison: *c}
+	return &Against{Comparison: *c}
 }
 
 // average is the mean over the results of each of their numbers.

@@ -92,7 +92,7 @@ func (f *Findings) verdict(s *subject) *verdict.Verdict {
 			q = calibration
 		}
 		all := f.differences(s, s.rows[rows[reference]], q)
-		return told(data.Each(rows, func(i int) *paired { return all[i] }))
+		return told(data.Each(rows, func(i int) *Against { return all[i] }))
 	}
 	v := verdict.Judge(s.largest().counted(), candidates, classifier, differences)
 	if v == nil {
@@ -294,12 +294,12 @@ func Weigh(runs []Weighed) *verdict.Verdict {
 }
 
 // told are differences as a verdict lists them.
-func told(family []*paired) []*verdict.Difference {
-	return data.Each(family, func(p *paired) *verdict.Difference {
-		if p == nil {
+func told(family []*Against) []*verdict.Difference {
+	return data.Each(family, func(a *Against) *verdict.Difference {
+		if a == nil {
 			return nil
 		}
-		return verdict.NewDifference(p.Comparison, p.holm)
+		return verdict.NewDifference(a.Comparison, a.Holm)
 	})
 }
 
