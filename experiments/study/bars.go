@@ -93,7 +93,8 @@ var noiseFloor = tables("Noise floor",
 			}
 		}
 		for _, m := range []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE} {
-			columns = append(columns, noiseOf(m, sharedEmbedding), excess(m))
+			floor := noiseOf(m, sharedEmbedding)
+			columns = append(columns, floor, above(sharedMetric(m), floor))
 		}
 		for _, q := range f.others() {
 			floor := quantity{metric: q.metric, title: q.title + " noise", unranked: true, value: func(r *Result) float64 { return at(r.Noise, q.key) }}

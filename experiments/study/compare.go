@@ -50,7 +50,6 @@ func (a *Against) Significant() bool { return a != nil && a.Holm < 0.05 }
 // Line is one method over all its seeds.
 type Line struct {
 	Method  string
-	NLL     metrics.Spread
 	Seconds metrics.Spread      // of its cells
 	Floored *metrics.Floored    // of the seed whose floored rows bear most; nil where none has any
 	Kept    string              // with how many seeds the method keeps the classifier; "" with none
@@ -103,7 +102,7 @@ func (f *Findings) Lines() (lines []Line) {
 		s.rows = slices.DeleteFunc(s.rows, func(r *row) bool { return r.results == nil })
 		first := len(lines)
 		for _, r := range s.rows {
-			lines = append(lines, Line{Method: f.called(r), NLL: r.spread(sharedMetric(metrics.NLL)), Floored: r.floored(), Kept: r.kept(), Against: map[string]*Against{}, row: r,
+			lines = append(lines, Line{Method: f.called(r), Floored: r.floored(), Kept: r.kept(), Against: map[string]*Against{}, row: r,
 				Seconds: r.spread(quantity{value: func(r *Result) float64 { return r.Time }})})
 		}
 		for _, q := range f.testedBy() {
@@ -196,14 +195,17 @@ func Compared(f *Findings) *report.Section {
 // interval is the mean over the row's seeds of their bounds, NaN where there are none.
 func (r *row) interval(key string) metrics.Interval {
 	bound := func(end func(metrics.Interval) float64) float64 {
-		return r.spread(quantity{value: func(r *Result) float64 {
-			if i, ok := r.Intervals[key]; ok {
-				return end(i)
-			}
-			return nan
-		}}).Mean
+		return r.spread(quantity{value: func(r *Result) float64 { return end(intervalOf(r.Intervals, key)) }}).Mean
 	}
 	return metrics.Interval{Low: bound(func(i metrics.Interval) float64 { return i.Low }), High: bound(func(i metrics.Interval) float64 { return i.High })}
+}
+
+// intervalOf is that of the key, NaN where there is none.
+func intervalOf(all map[string]metrics.Interval, key string) metrics.Interval {
+	if i, ok := all[key]; ok {
+		return i
+	}
+	return metrics.Interval{Low: nan, High: nan}
 }
 
 // intervalsTable is the table of 95 % intervals, local metrics in the shared embedding.
@@ -211,15 +213,14 @@ func intervalsTable(f *Findings) *report.Section {
 	held := []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE, metrics.Accuracy, metrics.NLL, metrics.Brier}
 	shown := append(data.Each(held, sharedMetric), f.others()...)
 	heads := data.Each(shown, func(q quantity) report.Head { return report.Head{Text: q.title} })
-	return f.lineTable("Intervals", "95 % bootstrap intervals over the test rows, the mean of the seeds' intervals; local metrics in the shared embedding.", heads, func(l Line) (cells []report.Cell) {
-		for _, q := range shown {
-			text := "–"
-			if i := l.row.interval(q.key); !math.IsNaN(i.Low) {
-				text = fmt.Sprintf("%.4f – %.4f", i.Low, i.High)
+	return f.lineTable("Intervals", "95 % bootstrap intervals over the test rows, the mean of the seeds' intervals; local metrics in the shared embedding.", heads, func(l Line) []report.Cell {
+		return data.Each(shown, func(q quantity) report.Cell {
+			i := l.row.interval(q.key)
+			if math.IsNaN(i.Low) {
+				return report.Cell{Text: "–"}
 			}
-			cells = append(cells, report.Cell{Text: text})
-		}
-		return cells
+			return report.Cell{Text: fmt.Sprintf("%.4f – %.4f", i.Low, i.High)}
+		})
 	})
 }
 
@@ -265,10 +266,7 @@ func writeValues(f *Findings, out io.Writer) error {
 			if !ok {
 				return
 			}
-			interval, ok := intervals[key]
-			if !ok {
-				interval = metrics.Interval{Low: nan, High: nan}
-			}
+			interval := intervalOf(intervals, key)
 			lines = append(lines, []string{f.Study.Vary[0].Of(c.Spec), strconv.FormatUint(c.Spec.Seed, 10), embedding, key, digits(v), digits(interval.Low), digits(interval.High), r.Program.Commit})
 		}
 		for _, q := range f.measured() {
@@ -336,10 +334,7 @@ func writeSummary(f *Findings, out io.Writer) error {
 	for _, fail := range f.Failures {
 		all.Failures[fmt.Sprintf("%s/%d", fail.Method, fail.Seed)] = fail.Err.Error()
 	}
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(append(text, '\n'))
-	return err
+	to := json.NewEncoder(out)
+	to.SetIndent("", "  ")
+	return to.Encode(all)
 }

@@ -92,11 +92,8 @@ func shiftNote(f *Findings) *report.Section {
 	var lines []string
 	for _, s := range f.subjects() {
 		for _, r := range s.rows {
-			line := r.spec.Shift.Line()
-			if line == "" {
-				continue
-			}
-			if text := s.Title() + ", " + line; !slices.Contains(lines, text) {
+			text := s.Title() + ", " + r.spec.Shift.Line()
+			if r.spec.Shift.Line() != "" && !slices.Contains(lines, text) {
 				lines = append(lines, text)
 			}
 		}

@@ -142,8 +142,9 @@ func (f *Findings) facts() []report.Fact {
 			starts = append(starts, start)
 		}
 	}
+	seeds := data.Each(slices.Sorted(slices.Values(f.Settings.Seeds)), func(s uint64) string { return strconv.FormatUint(s, 10) })
 	facts := []report.Fact{
-		{Name: "Seeds", Value: strings.Join(seedWords(slices.Sorted(slices.Values(f.Settings.Seeds))), ", ")},
+		{Name: "Seeds", Value: strings.Join(seeds, ", ")},
 		{Name: "Validation rows", Value: split + "; a source with validation rows of its own keeps them"},
 		{Name: "Codebook averages start from", Value: strings.Join(starts, "; ")},
 		{Name: "Metrics", Value: f.measuring().String()},
@@ -191,9 +192,7 @@ func (f *Findings) runFacts() (facts []report.Fact) {
 			}
 		}
 	}
-	for _, text := range f.Kept() {
-		facts = append(facts, report.Fact{Name: "Classifier kept", Value: text})
-	}
+	facts = append(facts, data.Each(f.Kept(), func(text string) report.Fact { return report.Fact{Name: "Classifier kept", Value: text} })...)
 	if accepted > 0 {
 		facts = append(facts, report.Fact{Name: "Accepted", Value: fmt.Sprintf("%d of the cells, which other code computed (--accept-cells)", accepted)})
 	}
@@ -201,11 +200,8 @@ func (f *Findings) runFacts() (facts []report.Fact) {
 }
 
 // results are those of all rows.
-func (s *subject) results() (all []*Result) {
-	for _, r := range s.rows {
-		all = append(all, r.results...)
-	}
-	return all
+func (s *subject) results() []*Result {
+	return slices.Concat(data.Each(s.rows, func(r *row) []*Result { return r.results })...)
 }
 
 func byCalibrationRows(a, b *Result) int { return cmp.Compare(a.CalibrationRows, b.CalibrationRows) }
@@ -225,22 +221,13 @@ const mostClasses = 40
 
 // classNames are the subject's classes, or numbers; empty if there are too many.
 func (f *Findings) classNames(s *subject, classes int) []string {
-	names := make([]string, classes)
-	known := s.origin.Classes()
-	for c := range names {
-		switch {
-		case classes > mostClasses:
-		case len(known) == classes:
-			names[c] = known[c]
-		default:
-			names[c] = strconv.Itoa(c)
-		}
+	switch known := s.origin.Classes(); {
+	case classes > mostClasses:
+		return make([]string, classes)
+	case len(known) == classes:
+		return known
 	}
-	return names
-}
-
-func seedWords(seeds []uint64) []string {
-	return data.Each(seeds, func(s uint64) string { return strconv.FormatUint(s, 10) })
+	return data.Numerals(classes)
 }
 
 func priorWords(names []string, priors []float64) string {

@@ -242,21 +242,10 @@ func (f *Findings) measured() (all []quantity) {
 	return append(all, f.others()...)
 }
 
-// publishedMetric is the metric as the paper prints it.
-func publishedMetric(m metrics.Metric) quantity {
-	if m.Local() {
-		return ownEmbedding.metric(m)
-	}
-	return sharedMetric(m)
-}
-
 // noiseOf is what the metric would be of a perfectly calibrated model, local ones in an embedding.
 func noiseOf(m metrics.Metric, in embedding) quantity {
 	return quantity{metric: m, title: m.Title() + " noise", unranked: true, value: func(r *Result) float64 { return at(in.of(r).noise, m.String()) }}
 }
-
-// excess is the metric less its noise floor.
-func excess(m metrics.Metric) quantity { return above(sharedMetric(m), noiseOf(m, sharedEmbedding)) }
 
 // above is a quantity less its noise floor.
 func above(q, floor quantity) quantity {
@@ -281,11 +270,11 @@ func inThird(third int, in embedding) (q, floor quantity) {
 		quantity{metric: metrics.LCE, title: title + " noise", unranked: true, value: number(func(s Stratum) *float64 { return s.Noise })}
 }
 
-// trueLCE and klToTruth are known of synthetic data alone.
-var (
-	trueLCE   = ofTruth("true LCE", func(t *metrics.Truth) float64 { return t.LCE })
-	klToTruth = ofTruth("KL to truth", func(t *metrics.Truth) float64 { return t.KL })
-)
+// truths are the quantities that are known where the posterior is: of synthetic data alone.
+var truths = []quantity{
+	ofTruth("true LCE", func(t *metrics.Truth) float64 { return t.LCE }),
+	ofTruth("KL to truth", func(t *metrics.Truth) float64 { return t.KL }),
+}
 
 func ofTruth(title string, value func(*metrics.Truth) float64) quantity {
 	return quantity{metric: metrics.LCE, title: title, value: func(r *Result) float64 {

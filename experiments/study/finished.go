@@ -38,9 +38,6 @@ type Finished struct {
 	model       int64      // bytes of its file
 }
 
-// FinishedFiles are the files of a fit that are read.
-var FinishedFiles = []string{"config.json", "predictions.npz", "metrics.json", "curves.csv", "model.safetensors"}
-
 // mostFinished are compared at once: as many as figures have colours to tell them apart.
 const mostFinished = 12
 

@@ -86,7 +86,7 @@ func TestPairedLossesCountARowOnce(t *testing.T) {
 
 func TestExcess(t *testing.T) {
 	r := judged("ts", 1, 0)
-	if got := excess(metrics.LCE).value(r); !scalar.EqualWithinAbs(got, 0.3, 1e-12) {
+	if got := above(sharedMetric(metrics.LCE), noiseOf(metrics.LCE, sharedEmbedding)).value(r); !scalar.EqualWithinAbs(got, 0.3, 1e-12) {
 		t.Errorf("excess %v", got)
 	}
 	lce, noise := 0.7, 0.1

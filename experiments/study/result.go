@@ -109,13 +109,7 @@ type Stage struct {
 type gapped []float64
 
 func (g gapped) MarshalJSON() ([]byte, error) {
-	out := make([]*float64, len(g))
-	for i := range g {
-		if !math.IsNaN(g[i]) {
-			out[i] = &g[i]
-		}
-	}
-	return json.Marshal(out)
+	return json.Marshal(data.Each(g, finite))
 }
 
 func (g *gapped) UnmarshalJSON(text []byte) error {
@@ -123,13 +117,7 @@ func (g *gapped) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return err
 	}
-	*g = make(gapped, len(in))
-	for i, x := range in {
-		(*g)[i] = nan
-		if x != nil {
-			(*g)[i] = *x
-		}
-	}
+	*g = data.Each(in, known)
 	return nil
 }
 
@@ -310,11 +298,7 @@ func byKey(r *metrics.Report) (values map[string]float64, intervals map[string]m
 }
 
 func strata(r *metrics.Report) []Stratum {
-	var out []Stratum
-	for _, s := range r.Strata {
-		out = append(out, Stratum{finite(s.LCE), finite(s.Floor)})
-	}
-	return out
+	return data.Each(r.Strata, func(s metrics.Stratum) Stratum { return Stratum{finite(s.LCE), finite(s.Floor)} })
 }
 
 // localOnly keeps LCE and MLCE: the others are the same in every embedding.

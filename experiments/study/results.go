@@ -12,9 +12,6 @@ import (
 	"calibra/experiments/report"
 )
 
-// truths are the quantities that are known where the posterior is.
-var truths = []quantity{trueLCE, klToTruth}
-
 // resultColumns are those of the table of results. Local metrics are in both embeddings, first as the paper prints them,
 // where a method has one of its own.
 func (f *Findings) resultColumns() []quantity {
@@ -75,7 +72,7 @@ func Results(f *Findings) *report.Section {
 	if f.known() {
 		section.Note += " The posterior of synthetic data is known. True LCE is the mean |p − q| over all rows and classes, without noise from labels or smoothing by a kernel. KL to truth is the part of the negative log-likelihood that a better calibrator could save."
 	}
-	if t := f.besidePaper(); t != nil {
+	if t := f.besidePaper(); t.Blocks != nil {
 		section.Tables = append(section.Tables, t)
 	}
 	return section
@@ -128,17 +125,21 @@ func (f *Findings) heads() []string {
 // paperMetrics are the columns of the paper's tables.
 var paperMetrics = []metrics.Metric{metrics.LCE, metrics.MLCE, metrics.ECCE, metrics.ECE, metrics.Accuracy, metrics.NLL}
 
-// besidePaper is nil if the paper has none of the data sets.
+// besidePaper is the table of the rows that the paper has.
 func (f *Findings) besidePaper() *report.Table {
 	var heads []report.Head
 	for _, m := range paperMetrics {
 		heads = append(heads, report.Heads(m.Title(), "paper", "difference")...)
 	}
 	const caption = "Here, in the paper, and here − paper. Local metrics in each method's own embedding. Where the classifier is another than the paper's, the difference is not one of methods alone."
-	t := f.byRow(f.shown(), caption, heads, func(s *subject, r *row) (cells []report.Cell) {
+	return f.byRow(f.shown(), caption, heads, func(s *subject, r *row) (cells []report.Cell) {
 		any := false
 		for _, m := range paperMetrics {
-			here := r.spread(publishedMetric(m))
+			in := sharedEmbedding
+			if m.Local() {
+				in = ownEmbedding
+			}
+			here := r.spread(in.metric(m))
 			if n, ok := f.inPaper(s, r, m.String()); ok && r.spec.Fraction == 0 {
 				any = true
 				cells = append(cells, report.Texts(here.Format(m), n.Format(m), signed(here.Mean-n.Mean, m))...)
@@ -151,10 +152,6 @@ func (f *Findings) besidePaper() *report.Table {
 		}
 		return cells
 	})
-	if t.Blocks == nil {
-		return nil
-	}
-	return t
 }
 
 // byRow is a table of the rows of subjects, but those without cells.

@@ -59,9 +59,7 @@ func (s Sweep) Study() (*Study, error) {
 	if len(s.Methods) > 1 {
 		study.Vary = []Field{byMethod}
 	}
-	for _, swept := range s.Swept {
-		study.Vary = append(study.Vary, swept.field())
-	}
+	study.Vary = append(study.Vary, data.Each(s.Swept, Swept.field)...)
 	study.Views = []View{validationSection(s.Swept), testSection(s.Swept)}
 	return study, nil
 }
@@ -103,11 +101,7 @@ func (s Sweep) specs() ([]run.Spec, error) {
 			specs[name] = data.Once(specs[name], run.Spec{Method: name, Set: divided[name].String()})
 		}
 	}
-	var all []run.Spec
-	for _, name := range s.Methods {
-		all = append(all, specs[name]...)
-	}
-	return all, nil
+	return slices.Concat(data.Each(s.Methods, func(name string) []run.Spec { return specs[name] })...), nil
 }
 
 // combined are the settings of every combination.
@@ -261,21 +255,11 @@ func (f *Findings) worded(r *row) string {
 // sideOf is which end of the numbers that were tried the row's value is, "" where it is between them or not all are
 // numbers.
 func sideOf(field Field, of *row, tried []*row) string {
-	var numbers []float64
-	for _, r := range tried {
-		value := field.Of(r.spec)
-		if value == without {
-			continue
-		}
-		x, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return ""
-		}
-		numbers = append(numbers, x)
-	}
+	values := data.Each(tried, func(r *row) string { return field.Of(r.spec) })
+	numbers := numbersIn(slices.DeleteFunc(values, func(value string) bool { return value == without }))
 	x, err := strconv.ParseFloat(field.Of(of.spec), 64)
 	switch {
-	case err != nil || slices.Min(numbers) == slices.Max(numbers):
+	case err != nil || numbers == nil || slices.Min(numbers) == slices.Max(numbers):
 		return ""
 	case x == slices.Min(numbers):
 		return "the least tried"
@@ -283,6 +267,18 @@ func sideOf(field Field, of *row, tried []*row) string {
 		return "the largest tried"
 	}
 	return ""
+}
+
+// numbersIn are the numbers that words are, nil where not all are.
+func numbersIn(words []string) (numbers []float64) {
+	for _, word := range words {
+		x, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return nil
+		}
+		numbers = append(numbers, x)
+	}
+	return numbers
 }
 
 // overAll says which settings have the least mean of log NLL on validation rows over several data sets, "" of one.
@@ -444,11 +440,8 @@ func (f *Findings) marginalTable(caption string, swept []Swept, columns ...quant
 	for _, s := range f.subjects() {
 		for _, key := range swept {
 			for _, m := range s.marginals(key) {
-				cells := report.Texts(len(m.rows))
-				for _, q := range columns {
-					cells = append(cells, q.cell(m.spread(q)))
-				}
-				t.Add(s.Title(), report.Row{Labels: []string{f.Settings.Catalog.Title(m.method), key.Key, m.value}, Cells: cells})
+				cells := data.Each(columns, func(q quantity) report.Cell { return q.cell(m.spread(q)) })
+				t.Add(s.Title(), report.Row{Labels: []string{f.Settings.Catalog.Title(m.method), key.Key, m.value}, Cells: append(report.Texts(len(m.rows)), cells...)})
 			}
 		}
 	}
@@ -483,16 +476,14 @@ func (f *Findings) marginalFigures(name string, swept []Swept, q quantity) (all 
 func (s Swept) axis() (at map[string]float64, log bool) {
 	const wide = 4
 	at = map[string]float64{}
-	var numbers []float64
-	for _, value := range s.Values {
-		x, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			for i, value := range s.Values {
-				at[value] = float64(i)
-			}
-			return at, false
+	numbers := numbersIn(s.Values)
+	for i, value := range s.Values {
+		if at[value] = float64(i); numbers != nil {
+			at[value] = numbers[i]
 		}
-		at[value], numbers = x, append(numbers, x)
+	}
+	if numbers == nil {
+		return at, false
 	}
 	least := slices.Min(numbers)
 	return at, least > 0 && slices.Max(numbers) >= wide*least

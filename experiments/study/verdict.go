@@ -77,12 +77,7 @@ func (f *Findings) verdict(s *subject) *verdict.Verdict {
 		return shifted
 	}
 	candidates, rows := f.candidates(s)
-	classifier := -1
-	for k, i := range rows {
-		if s.rows[i].spec.Method == verdict.Classifier {
-			classifier = k
-		}
-	}
+	classifier := slices.IndexFunc(rows, func(i int) bool { return s.rows[i].spec.Method == verdict.Classifier })
 	differences := func(m metrics.Metric, reference int) []*verdict.Difference {
 		q := sharedMetric(m)
 		switch m {
@@ -151,14 +146,10 @@ func (r *row) events() *metrics.Events {
 	return sum
 }
 
-// labelled reports whether the study calls its rows by their labels and not by their methods.
-func (f *Findings) labelled() bool {
-	return f.Study.Name == compareName
-}
-
-// called is what verdicts, and lines of a comparison, call the row of a study whose rows are methods.
+// called is what verdicts, and lines of a comparison, call the row of a study whose rows are methods: by its label in a
+// comparison.
 func (f *Findings) called(r *row) string {
-	if f.labelled() {
+	if f.Study.Name == compareName {
 		return r.labels[0]
 	}
 	return r.spec.Method
