@@ -563,17 +563,29 @@ func cellSection(run *run.Run) (*report.Section, error) {
 	return &report.Section{Title: "Cells", Figures: []*report.Drawing{cells.Drawing()}}, nil
 }
 
-// curveSection are the learning curves of a run; nil where no stage ran in epochs.
+// curveSection are the learning curves of a run, a panel for each stage whose loss moves by what an axis shows, a dot at
+// the epoch that is kept; nil where there are none.
 func curveSection(run *run.Run) *report.Section {
-	var curves []report.LossCurve
+	var panels []report.LinePanel
 	for _, s := range run.Curves() {
-		c := report.LossCurve{Name: s.Name, Kept: float64(s.Result.Best)}
+		var epochs, loss, validation []float64
 		for _, p := range s.Result.Curve {
-			c.Epochs, c.Loss, c.Validation = append(c.Epochs, float64(p.Epoch)), append(c.Loss, p.Loss), append(c.Validation, p.Validation)
+			epochs, loss, validation = append(epochs, float64(p.Epoch)), append(loss, p.Loss), append(validation, p.Validation)
 		}
-		curves = append(curves, c)
+		if low, high := slices.Min(loss), slices.Max(loss); high-low < 1e-4*math.Abs(high) {
+			continue
+		}
+		series, judged := []report.Series{{Name: "training", Kind: report.Prediction, X: epochs, Mean: loss}}, loss
+		if slices.ContainsFunc(validation, func(v float64) bool { return !math.IsNaN(v) }) {
+			judged = validation
+			series = append(series, report.Series{Name: "validation", Ours: true, Kind: report.Prediction, X: epochs, Mean: validation})
+		}
+		if at := slices.Index(epochs, float64(s.Result.Best)); at >= 0 {
+			series = append(series, report.Series{Name: "kept", Ours: true, Kind: report.Marks, X: epochs[at : at+1], Mean: judged[at : at+1]})
+		}
+		panels = append(panels, report.LinePanel{Title: s.Name, X: "epoch or iteration", Y: "loss, nats a row", Apart: true, Series: series})
 	}
-	figure := report.Losses(curves)
+	figure := report.Lines(panels)
 	if figure == nil {
 		return nil
 	}

@@ -93,7 +93,7 @@ var localityFigures = figures("How local is local?",
 		if len(panels) == 0 {
 			return nil
 		}
-		return []*report.Drawing{s.drawing("locality", "LCE of %s along the bandwidth of the kernel, and along the entropy and the distance of assignments.", report.Lines(panels))}
+		return s.drawing("locality", "LCE of %s along the bandwidth of the kernel, and along the entropy and the distance of assignments.", report.Lines(panels))
 	})
 
 // points are places of a line, with its height and its noise floor there.
