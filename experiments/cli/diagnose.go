@@ -176,12 +176,12 @@ func (c *diagnoseCmd) page(in *judged, d *diagnosis.Diagnosis, v *verdict.Verdic
 	if err != nil {
 		return nil, err
 	}
-	seen, err := in.portraits()
+	portrait, card, err := in.pictured(v)
 	if err != nil {
 		return nil, err
 	}
-	page := report.Diagnosis("Where is it wrong? "+name, head, d, v, m, report.Portraits(seen, in.names()))
-	page.Card = in.card(v, seen)
+	page := report.Diagnosis("Where is it wrong? "+name, head, d, v, m, portrait)
+	page.Card = card
 	return page, nil
 }
 

@@ -156,13 +156,9 @@ func (t *terminal) warnUnmeasured(r *metrics.Report) {
 
 // show writes what was measured, and prints it.
 func (c *evaluateCmd) show(t *terminal, in *judged, r *metrics.Report, v *verdict.Verdict, figures report.Export) error {
-	var pictures []*report.Section
-	var card *report.Drawing
-	if c.Figures != "" || c.HTML != "" {
-		var err error
-		if pictures, card, err = c.pictures(in, r, v); err != nil {
-			return err
-		}
+	pictures, card, err := c.pictures(in, r, v)
+	if err != nil {
+		return err
 	}
 	d := report.Evaluation(in.name(), c.Seed, r, v, pictures)
 	d.Card = card
@@ -304,17 +300,15 @@ func asUsage(err error) error {
 	return data.Inputf("", "%w", err)
 }
 
-// pictures are the sections of an evaluation with figures, and its card.
+// pictures are the sections of an evaluation with figures, and its card, where they go anywhere.
 func (c *evaluateCmd) pictures(in *judged, r *metrics.Report, v *verdict.Verdict) (
 	sections []*report.Section, card *report.Drawing, err error) {
-	seen, err := in.portraits()
-	if err != nil {
+	if c.Figures == "" && c.HTML == "" {
+		return nil, nil, nil
+	}
+	if sections, card, err = in.pictured(v); err != nil {
 		return nil, nil, err
 	}
-	if v != nil {
-		card = in.card(v, seen)
-	}
-	sections = report.Portraits(seen, in.names())
 	if !math.IsNaN(r.Values[metrics.LCE]) {
 		sections = append(sections, &report.Section{Title: "Local calibration", Figures: []*report.Drawing{{Name: "ess-profile",
 			Figure:  report.ESSProfile("Local calibration along density", r.Local.ESSProfile(15)),

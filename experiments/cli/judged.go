@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"calibra/data"
@@ -362,12 +361,7 @@ func (j *judged) examination() (e diagnosis.Examination, err error) {
 		e.Features, e.Names = d.Features, d.Names
 	}
 	e.Rows = j.Counting()
-	e.Groups, e.GroupNames = j.Groups.Of, data.Each(j.Groups.Names, func(name string) string {
-		if _, err := strconv.Atoi(name); err == nil { // a number says nothing by itself
-			return "group " + name
-		}
-		return name
-	})
+	e.Groups, e.GroupNames = j.Groups.Of, data.Each(j.Groups.Names, func(name string) string { return report.Named("group", name) })
 	return e, nil
 }
 
@@ -421,19 +415,17 @@ func (j *judged) size() (s source.Size) {
 // name is that of their file.
 func (j *judged) name() string { return strings.TrimSuffix(filepath.Base(j.path), ".npz") }
 
-// portraits are what the predictions look like.
-func (j *judged) portraits() ([]report.Shown, error) {
-	return portraits([]said{{j.name(), j.Predictions}})
-}
-
-// card is that of a verdict on the predictions.
-func (j *judged) card(v *verdict.Verdict, seen []report.Shown) *report.Drawing {
-	return report.NewCard(v, seen, j.names(), sharesOf(j.source))
-}
-
-// names are those of their classes and groups.
-func (j *judged) names() report.Names {
-	return report.Names{Classes: j.ClassNames, Groups: j.Groups.Names}
+// pictured are the sections of what the predictions look like, and the card of a verdict on them, nil of none.
+func (j *judged) pictured(v *verdict.Verdict) (sections []*report.Section, card *report.Drawing, err error) {
+	seen, err := portraits([]said{{j.name(), j.Predictions}})
+	if err != nil {
+		return nil, nil, err
+	}
+	names := report.Names{Classes: j.ClassNames, Groups: j.Groups.Names}
+	if v != nil {
+		card = report.NewCard(v, seen, names, sharesOf(j.source))
+	}
+	return report.Portraits(seen, names), card, nil
 }
 
 // counting is how the rows count and what their labels are.

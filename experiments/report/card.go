@@ -48,11 +48,11 @@ func signs() (rules string) {
 // Names are those of classes and groups, nil where they have none.
 type Names struct{ Classes, Groups []string }
 
-func (n Names) class(k int) string { return named("class", data.ClassName(n.Classes, k)) }
-func (n Names) group(k int) string { return named("group", data.ClassName(n.Groups, k)) }
+func (n Names) class(k int) string { return Named("class", data.ClassName(n.Classes, k)) }
+func (n Names) group(k int) string { return Named("group", data.ClassName(n.Groups, k)) }
 
-// named is the name of a class or group; a number says nothing by itself.
-func named(kind, name string) string {
+// Named is the name of a class or group; a number says nothing by itself.
+func Named(kind, name string) string {
 	if _, err := strconv.Atoi(name); err == nil {
 		return kind + " " + name
 	}
