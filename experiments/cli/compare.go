@@ -112,9 +112,7 @@ func (c *compareCmd) Run(ctx context.Context, t *terminal, methods *method.Catal
 	if err != nil {
 		return err
 	}
-	if c.notice != "" {
-		t.note("%s", c.notice)
-	}
+	t.note("%s", c.notice)
 	incomplete := warnFailures(t, plan)
 	return cmp.Or(c.report(t, findings, page), incomplete)
 }
@@ -163,7 +161,9 @@ func (c *compareCmd) where(ctx context.Context, methods *method.Catalog, origin 
 
 // finished compares fits that ended before.
 func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *method.Catalog, figures report.Export) error {
-	if !reflect.ValueOf(c.withoutThoseOfRuns()).IsZero() {
+	others := *c
+	others.Runs, others.Out, others.JSON, others.deviceFlag, others.figureFlags = nil, "", false, deviceFlag{}, figureFlags{}
+	if !reflect.ValueOf(others).IsZero() {
 		return data.Inputf("", "--runs compares fits as they are; it takes only --out, --json, --device and the flags of figures beside; leave out the rest")
 	}
 	executor, err := c.executor()
@@ -183,12 +183,6 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *method.
 		return err
 	}
 	return c.report(t, findings, page)
-}
-
-// withoutThoseOfRuns are the flags without those that finished fits are compared with.
-func (c compareCmd) withoutThoseOfRuns() compareCmd {
-	c.Runs, c.Out, c.JSON, c.deviceFlag, c.figureFlags = nil, "", false, deviceFlag{}, figureFlags{}
-	return c
 }
 
 // settings are those of the flags.
@@ -407,7 +401,7 @@ func usual(methods *method.Catalog) []string {
 }
 
 // names are the methods asked for, each once, in the catalog's order.
-func (c *compareCmd) names(methods *method.Catalog) (names []string, err error) {
+func (c *compareCmd) names(methods *method.Catalog) ([]string, error) {
 	asked := c.Methods
 	if asked == nil {
 		asked = usual(methods)
@@ -418,10 +412,7 @@ func (c *compareCmd) names(methods *method.Catalog) (names []string, err error) 
 		return nil, err
 	}
 	wanted := namesOf(named)
-	for _, m := range methods.List() {
-		if all && m.Group.Published() || slices.Contains(wanted, m.Name) {
-			names = append(names, m.Name)
-		}
-	}
-	return names, nil
+	return namesOf(slices.DeleteFunc(slices.Clone(methods.List()), func(m method.Method) bool {
+		return !(all && m.Group.Published()) && !slices.Contains(wanted, m.Name)
+	})), nil
 }

@@ -97,7 +97,8 @@ func (c *diagnoseCmd) Run(ctx context.Context, t *terminal, methods *method.Cata
 	}
 	switch {
 	case !c.JSON:
-		return c.report(t, d, page)
+		t.document(page)
+		return t.closing(strings.ReplaceAll(d.Found, "\n", "; "), filepath.Join(relative(c.Out), "diagnosis.html"))
 	case c.AllRows:
 		return t.json(d)
 	}
@@ -191,10 +192,4 @@ func (c *diagnoseCmd) write(text []byte, page *report.Document) error {
 	to.WriteBytes("diagnosis.json", append(text, '\n'))
 	to.WriteFile("diagnosis.html", page.WriteHTML)
 	return to.Commit()
-}
-
-// report prints the verdict, what could be saved, and what is wrong.
-func (c *diagnoseCmd) report(t *terminal, d *diagnosis.Diagnosis, page *report.Document) error {
-	t.document(page)
-	return t.closing(strings.ReplaceAll(d.Found, "\n", "; "), filepath.Join(relative(c.Out), "diagnosis.html"))
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"calibra/data"
 	"calibra/data/disk"
@@ -20,6 +20,8 @@ import (
 	"calibra/experiments/run"
 	"calibra/experiments/verdict"
 	"calibra/graph/work"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 type evaluateCmd struct {
@@ -109,25 +111,22 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *judged, sett
 	if c.WholeGroups && p.Groups.Of == nil {
 		return nil, nil, data.Inputf(c.In, "has no groups to keep whole; add the array groups, one for each row, or leave out --whole-groups")
 	}
-	folds, size, placed := c.folds(t, in), in.size(), 0.
+	folds, size, placed, from := c.folds(t, in), in.size(), 0., 0.
 	if in.source != nil {
 		placed = placing(size, placedRows)
 	}
 	step := t.divide(ctx, evaluating(size), judging(size), placed, drawing(size))
 	ctx = step(0, "measure")
 	if folds > 0 {
+		from = 0.5
 		recovery := diagnosis.Recovery{Folds: folds, Groups: c.whole(p), Rows: p.Counting(), Soft: p.Soft}
 		var err error
-		if recovered, err = diagnosis.Recover(work.Span(ctx, "correct", 0, 0.5), p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
+		if recovered, err = diagnosis.Recover(work.Span(ctx, "correct", 0, from), p.LogProbs, p.Labels, embedding, recovery, c.rng()); err != nil {
 			return nil, nil, asUsage(err)
 		}
 		if c.Folds != nil {
 			recovered.Ties.Folds = folds
 		}
-	}
-	from := 0.
-	if recovered != nil {
-		from = 0.5
 	}
 	r, err := metrics.Evaluate(work.Span(ctx, "", from, 1), p.LogProbs, p.Labels, embedding, settings, uncertainty, c.rng())
 	if err != nil {
@@ -139,10 +138,8 @@ func (c *evaluateCmd) measure(ctx context.Context, t *terminal, in *judged, sett
 		r.Weightless -= in.copies.Rows
 	}
 	r.Recovered, r.Sets, r.ByClass, r.ByGroup, r.Multicalibration = recovered, in.sets, in.classes, in.groups, in.multi
-	if r.LikelihoodRatio, err = metrics.NewLikelihoodRatio(p.LogProbs, p.Labels, in.counting(), rand.New(rand.NewPCG(c.Seed, 5))); err != nil {
-		return nil, nil, asUsage(err)
-	}
-	return r, step, nil
+	r.LikelihoodRatio, err = metrics.NewLikelihoodRatio(p.LogProbs, p.Labels, in.counting(), rand.New(rand.NewPCG(c.Seed, 5)))
+	return r, step, asUsage(err)
 }
 
 // warnUnmeasured warns of metrics from outside that are NaN, which no table has.
@@ -181,13 +178,8 @@ func (c *evaluateCmd) show(t *terminal, in *judged, r *metrics.Report, v *verdic
 	if n := r.Noise[metrics.TopECE]; n != nil {
 		found += fmt.Sprintf("; ECE is %.1f times its noise floor", r.Values[metrics.TopECE]/n.Mean)
 	}
-	var wrote []string
-	for _, path := range []string{c.Figures, c.HTML} {
-		if path != "" {
-			wrote = append(wrote, relative(path))
-		}
-	}
-	return t.closing(found, wrote...)
+	wrote := slices.DeleteFunc([]string{c.Figures, c.HTML}, func(path string) bool { return path == "" })
+	return t.closing(found, data.Each(wrote, relative)...)
 }
 
 func (c *evaluateCmd) rng() *rand.Rand { return rand.New(rand.NewPCG(c.Seed, 0)) }
@@ -199,11 +191,7 @@ const recoverableClasses = 256
 // folds are those of the recoverable loss, 0 where it is not measured.
 func (c *evaluateCmd) folds(t *terminal, in *judged) int {
 	rows, classes := in.LogProbs.Dims()
-	for _, weight := range in.Weights {
-		if weight == 0 {
-			rows--
-		}
-	}
+	rows -= floats.Count(func(weight float64) bool { return weight == 0 }, in.Weights)
 	if in.copies != nil {
 		rows = in.copies.Counted
 	}
@@ -292,9 +280,9 @@ func (c *evaluateCmd) read(ctx context.Context, t *terminal, catalog *method.Cat
 }
 
 // asUsage marks an error of what sees only input and flags as the user's to mend, but not
-// an interruption.
+// an interruption; nil stays nil.
 func asUsage(err error) error {
-	if errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return data.Inputf("", "%w", err)
@@ -338,7 +326,7 @@ func (c *evaluateCmd) writePage(in *judged, d *report.Document) (err error) {
 	if d.Head, err = provenance(report.Fact{Name: "Data", Value: from}); err != nil {
 		return err
 	}
-	return disk.WriteFile(c.page(), func(w io.Writer) error { return d.WriteHTML(w) })
+	return disk.WriteFile(c.page(), d.WriteHTML)
 }
 
 // verdict is what to do with the predictions, nil where they have no NLL.

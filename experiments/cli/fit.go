@@ -132,9 +132,7 @@ func (c *fitCmd) finish(step division, t *terminal, run *run.Run, figures report
 	if err := c.network(t, run); err != nil {
 		return err
 	}
-	if c.notice != "" {
-		t.note("%s", c.notice)
-	}
+	t.note("%s", c.notice)
 	for _, s := range run.Stages {
 		t.note("%s: %s, %.1f s", s.Name, s.Result, s.Time.Seconds())
 		if s.Result.Best == 0 && s.Result.Status == optim.Stalled {

@@ -149,10 +149,8 @@ func sets(t *terminal, model layers.Stateful, method method.Method, src *data.So
 func conformal(rows, test *data.Set, said *data.Predictions, level float64) (c *diagnosis.Conformal, z *mat.Dense, err error) {
 	by := metrics.Settings{Rows: rows.Weights, Soft: rows.Soft}
 	if rows.Features == nil || test.Features == nil {
-		if c, err = diagnosis.NewMarginal(said.LogProbs, rows.Labels, by, level); err != nil {
-			return nil, nil, asUsage(err)
-		}
-		return c, nil, nil
+		c, err = diagnosis.NewMarginal(said.LogProbs, rows.Labels, by, level)
+		return c, nil, asUsage(err)
 	}
 	counted := rows.ForFit()
 	embed, err := data.FitWeightedEmbedding(counted.Features, counted.Weights, 0)
@@ -160,10 +158,7 @@ func conformal(rows, test *data.Set, said *data.Predictions, level float64) (c *
 		return nil, nil, err
 	}
 	c, err = diagnosis.NewConformal(said.LogProbs, rows.Labels, embed.Apply(rows.Features), by, level, rand.New(rand.NewPCG(0, 0)))
-	if err != nil {
-		return nil, nil, asUsage(err)
-	}
-	return c, embed.Apply(test.Features), nil
+	return c, embed.Apply(test.Features), asUsage(err)
 }
 
 // coverage measures the prediction sets in the file of the predictions; nil if there are none.

@@ -128,10 +128,7 @@ func readJudged(ctx context.Context, methods *method.Catalog, path string, as da
 		return nil, data.ErrNoPredictions
 	}
 	p, err := data.ReadPredictionsContext(ctx, path, as)
-	if err != nil {
-		return nil, err
-	}
-	return &judged{Predictions: p, path: path}, nil
+	return &judged{Predictions: p, path: path}, err
 }
 
 // fitted is the verdict on methods that are fitted to the calibration rows of the same file, set beside the classifier
@@ -368,10 +365,7 @@ func (j *judged) examination() (e diagnosis.Examination, err error) {
 // diagnose diagnoses the rows, which have an embedding, by draws of the seed.
 func (j *judged) diagnose(ctx context.Context, e diagnosis.Examination, seed uint64) (*diagnosis.Diagnosis, error) {
 	d, err := diagnosis.Diagnose(ctx, j.LogProbs, j.Labels, data.Dense(j.embedding), e, rand.New(rand.NewPCG(seed, 0)))
-	if err != nil {
-		return nil, asUsage(err)
-	}
-	return d, nil
+	return d, asUsage(err)
 }
 
 // placedRows is up to how many test rows a fit or an evaluation asks where the classifier is wrong: it takes some

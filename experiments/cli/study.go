@@ -92,9 +92,7 @@ func (c *studyCmd) Run(ctx context.Context, t *terminal, methods *method.Catalog
 	if err != nil {
 		return err
 	}
-	if c.notice != "" {
-		t.note("%s", c.notice)
-	}
+	t.note("%s", c.notice)
 	if c.List {
 		return printTasks(t, a.plan.Tasks)
 	}

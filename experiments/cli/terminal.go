@@ -51,13 +51,13 @@ func styled(f *os.File) bool {
 	return interactive(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// note prints a line that is no result, on a terminal as wide as that.
+// note prints a line that is no result, on a terminal as wide as that; nothing of "".
 func (t *terminal) note(format string, args ...any) {
 	text := data.Lines(fmt.Sprintf(format, args...))
 	if w := width(t.err); w < math.MaxInt {
 		text = report.Folded(text, w)
 	}
-	if t.bar.hide(); !t.quiet {
+	if t.bar.hide(); !t.quiet && text != "" {
 		fmt.Fprintln(t.err, text)
 	}
 }
