@@ -187,15 +187,16 @@ func (c *compareCmd) finished(ctx context.Context, t *terminal, methods *method.
 
 // settings are those of the flags.
 func (c *compareCmd) settings(methods *method.Catalog) (set study.Settings, err error) {
-	set = study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.Split, Folds: c.Folds, Encoder: c.Encoder}
+	number := 5
+	switch {
+	case c.Folds > 0:
+		number = 1
+	case c.AsSeeds:
+		number = strings.Count(c.In, ",") + 1
+	}
+	set = study.Settings{Catalog: methods, Seeds: c.Seeds.orFirst(number), Split: c.Split, Folds: c.Folds, Encoder: c.Encoder}
 	if c.Folds == 0 {
 		set.Split = c.split(c.Split)
-	}
-	if set.Seeds == nil {
-		set.Seeds = []uint64{42, 43, 44, 45, 46}
-		if c.Folds > 0 {
-			set.Seeds = set.Seeds[:1]
-		}
 	}
 	if c.WholeGroups {
 		set.Within = run.WholeGroups
@@ -284,7 +285,7 @@ func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *method.Ca
 		}
 		files = slices.Insert(files, 0, o)
 	}
-	return asSeeds(ctx, t, files, (*seeds)(&set.Seeds))
+	return asSeeds(ctx, t, files, set.Seeds)
 }
 
 // file is the origin of the file that --in names. Rows of a features file must have what each method needs; of the

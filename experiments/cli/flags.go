@@ -172,6 +172,14 @@ func (s *seeds) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// orFirst are the seeds, or where the flag is not given the n from 42.
+func (s seeds) orFirst(n int) seeds {
+	if s == nil {
+		s = data.Each(data.UpTo(n), func(k int) uint64 { return 42 + uint64(k) })
+	}
+	return s
+}
+
 // deviceFlag is of the commands that train or measure.
 type deviceFlag struct {
 	Device cuda.Choice `default:"cpu" env:"CALIBRA_DEVICE" placeholder:"cpu|auto|cuda" group:"Device and logs:" help:"Where to compute: on the CPU, on an NVIDIA GPU (cuda), or on the GPU if that should be faster (auto) (${default}). An empty CALIBRA_DEVICE counts as not set."`

@@ -244,14 +244,13 @@ func (f *tableFlags) open(ctx context.Context, t *terminal, methods *method.Cata
 	return p.Source, nil
 }
 
-// asSeeds is the one origin of features files that count as seeds, as many of which are taken as there are files.
-func asSeeds(ctx context.Context, t *terminal, files []*source.Origin, of *seeds) (*source.Origin, error) {
-	o, err := source.AsSeeds(ctx, files, *of)
+// asSeeds is the one origin of features files that count as seeds.
+func asSeeds(ctx context.Context, t *terminal, files []*source.Origin, of []uint64) (*source.Origin, error) {
+	o, err := source.AsSeeds(ctx, files, of)
 	if err != nil {
 		return nil, err
 	}
-	*of = (*of)[:len(files)]
-	t.note("the %d files count as seeds %s of %s", len(files), strings.Trim(fmt.Sprint(*of), "[]"), o.Name)
+	t.note("the %d files count as seeds %s of %s", len(files), strings.Trim(fmt.Sprint(of), "[]"), o.Name)
 	return o, nil
 }
 

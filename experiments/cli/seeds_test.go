@@ -62,7 +62,7 @@ func TestFilesAsSeeds(t *testing.T) {
 		}
 		first, _, _ := nll(with(paths[0], "--seeds", "7")...)
 		second, _, _ := nll(with(paths[1], "--seeds", "3")...)
-		joined, rows, stderr := nll(with(both, "--as-seeds", "--seeds", "7,3,9")...)
+		joined, rows, stderr := nll(with(both, "--as-seeds", "--seeds", "7,3")...)
 		if len(rows) != 2 || !strings.Contains(stderr, "the 2 files count as seeds 7 3 of made-net") {
 			t.Errorf("%s: %d rows, and says %s", command[0], len(rows), stderr)
 		}
@@ -74,7 +74,8 @@ func TestFilesAsSeeds(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"takes two features files or more": {"compare", "--in", paths[0], "--as-seeds"},
-		"there are 2 files and 1 seeds":    {"compare", "--in", both, "--as-seeds", "--seeds", "1"},
+		"names 1 for 2 files":              {"compare", "--in", both, "--as-seeds", "--seeds", "1"},
+		"names 3 for 2 files":              {"study", "main", "--data", both, "--as-seeds", "--seeds", "5-7"},
 		"takes features files":             {"study", "main", "--data", paths[0] + ",digits", "--as-seeds"},
 		"--as-seeds several":               {"compare", "--in", both, "--as-seeds", "--folds", "5"},
 	} {

@@ -23,7 +23,7 @@ type studyCmd struct {
 	Shifted string       `type:"path" placeholder:"F.npz" group:"For one study only:" help:"For study ood: a features file whose test rows are the shifted rows for --data F.npz."`
 	Shift   source.Shift `placeholder:"region|noise|thin|given|KIND-SEVERITY" group:"For one study only:" help:"For study ood: which rows count as shifted. A region of the table that classifier and calibrator never saw (region), the test rows with noise on their columns (noise), the test rows where calibration rows are sparse (thin), or the shifted rows that come with the data (given). Of images also the test images corrupted as in CIFAR-10-C, such as fog-3: ${corruptions} or all in turn (corrupt), at the severities 1 to 5. Without this flag, the first of given, region, noise and thin that the data have."`
 	AsSeeds bool         `help:"Take the features files of --data for one data set: the trainings of its classifier, one for each seed."`
-	Seeds   seeds        `default:"42-46" placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (${default})."`
+	Seeds   seeds        `placeholder:"LIST" help:"Seeds, such as 42,43,50-52 (42-46)."`
 	Methods []string     `aliases:"method" placeholder:"NAME" help:"Only these of the study's methods (all). A sweep needs them; --method is the same flag."`
 	Split   data.Holdout `placeholder:"paper|tables" group:"Validation:" help:"Where validation rows come from: 10 % of the test rows as in the published tables (tables), or 10 % of the calibration rows as in the paper's text (paper) (tables)."`
 	Jobs    int          `placeholder:"N" most:"1024" help:"Number of cells to compute at the same time (one per core)."`
@@ -223,8 +223,11 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *method.Cat
 		}
 		origins, inputs[o] = append(origins, o), quoted(arg)+c.encoderFlag.said()
 	}
-	if c.AsSeeds {
-		o, err := asSeeds(ctx, t, origins, &c.Seeds)
+	if !c.AsSeeds {
+		c.Seeds = c.Seeds.orFirst(5)
+	} else {
+		c.Seeds = c.Seeds.orFirst(len(origins))
+		o, err := asSeeds(ctx, t, origins, c.Seeds)
 		if err != nil {
 			return nil, nil, err
 		}

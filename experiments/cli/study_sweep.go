@@ -31,12 +31,12 @@ func (c *studyCmd) sweep(ctx context.Context, t *terminal, methods *method.Catal
 	if err != nil {
 		return nil, err
 	}
-	settings := study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.split(c.Split), Encoder: c.Encoder}
-	if settings.Executor, err = c.executor(); err != nil {
-		return nil, err
-	}
 	origins, inputs, err := c.origins(ctx, t, methods)
 	if err != nil {
+		return nil, err
+	}
+	settings := study.Settings{Catalog: methods, Seeds: c.Seeds, Split: c.split(c.Split), Encoder: c.Encoder}
+	if settings.Executor, err = c.executor(); err != nil {
 		return nil, err
 	}
 	return c.asked(ctx, t, of, settings, origins, inputs)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // sweep runs study sweep on a features file, and gives its report as JSON and its results.csv by heads.
@@ -116,6 +118,17 @@ func TestSweepRandom(t *testing.T) {
 	cells, _ := filepath.Glob(filepath.Join(dir, "cells", "*.json"))
 	if len(cells) != 5 {
 		t.Errorf("%d cells, want 5", len(cells))
+	}
+}
+
+// TestSweepOfFilesAsSeeds: without --seeds there are as many seeds as files.
+func TestSweepOfFilesAsSeeds(t *testing.T) {
+	more := features(300)
+	more[1].Value.(*mat.Dense).Scale(2, more[1].Value.(*mat.Dense)) // logits of another training
+	in := write(t, features(300)) + "," + write(t, more)
+	_, rows := sweep(t, in, t.TempDir(), "--as-seeds", "--method", "ts", "--set", "temperature.prior=.2,.5")
+	if len(rows) != 4 {
+		t.Errorf("%d rows of two values and two files", len(rows))
 	}
 }
 

@@ -14,8 +14,11 @@ import (
 // labels in all files are taken for the same rows, and others for different ones. Files that cannot be of one data set
 // are a *data.InputError.
 func AsSeeds(ctx context.Context, files []*Origin, seeds []uint64) (*Origin, error) {
-	if len(files) < 2 || len(seeds) < len(files) {
-		return nil, data.Inputf("", "--as-seeds takes two features files or more, and --seeds a seed for each; there are %d files and %d seeds", len(files), len(seeds))
+	switch {
+	case len(files) < 2:
+		return nil, data.Inputf("", "--as-seeds takes two features files or more; %s is one", files[0].Name)
+	case len(seeds) != len(files):
+		return nil, data.Inputf("", "--as-seeds takes one seed for each file; --seeds names %d for %d files", len(seeds), len(files))
 	}
 	problems, same := make([]*Problem, len(files)), true
 	for k, o := range files {
