@@ -196,6 +196,10 @@ func TestEncoderOfChoice(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "digits/resmlp ts seed 3") {
 		t.Errorf("study exits %d: %s%s", code, stdout, stderr)
 	}
+	code, stdout, stderr = calibra(t, "study", "main", "--data", "digits", "--encoder", "mlp", "--long-tail", "100", "--methods", "nc,sm", "--seeds", "42", "--json", "--out", filepath.Join(dir, "study"))
+	if commands := strings.Count(stdout, `--in digits --long-tail 100 --encoder mlp --`); code != 0 || commands < 2 {
+		t.Errorf("study exits %d and names the rows %d times: %s%s", code, commands, stdout, stderr)
+	}
 	in := write(t, features(60))
 	for want, args := range map[string][]string{
 		"was fitted to what the encoder resmlp makes": {"apply", "--model", model, "--in", "digits", "--encoder", "mlp", "--out", out},

@@ -221,7 +221,7 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *method.Cat
 				return nil, nil, err
 			}
 		}
-		origins, inputs[o] = append(origins, o), quoted(arg)+c.encoderFlag.said()
+		origins, inputs[o] = append(origins, o), quoted(arg)+c.inputFlags.said()+c.tableFlags.said()+c.encoderFlag.said()
 	}
 	if !c.AsSeeds {
 		c.Seeds = c.Seeds.orFirst(5)
@@ -231,7 +231,7 @@ func (c *studyCmd) origins(ctx context.Context, t *terminal, methods *method.Cat
 		if err != nil {
 			return nil, nil, err
 		}
-		origins, inputs = []*source.Origin{o}, map[*source.Origin]string{o: quoted(c.Data[0])}
+		origins, inputs = []*source.Origin{o}, map[*source.Origin]string{o: inputs[origins[0]]}
 	}
 	return origins, inputs, nil
 }
