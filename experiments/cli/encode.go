@@ -114,7 +114,7 @@ func inSingle(name string, x mat.Matrix) data.Array {
 
 // rows are those that the flags name.
 func (c *encodeCmd) rows() encoders.Origin {
-	o := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, LongTail: c.LongTail}
+	o := encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, LongTail: float64(c.LongTail)}
 	if c.Seed != nil {
 		o.Seed = *c.Seed
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"calibra/data"
@@ -40,8 +42,21 @@ type inputFlags struct {
 // tableFlags are what is known of csv files of raw rows.
 type tableFlags struct {
 	Label    string      `placeholder:"COLUMN" group:"The rows:" help:"Label column of a csv file (the last)."`
-	LongTail float64     `placeholder:"RHO" group:"The rows:" help:"Thin the classes of raw rows as CIFAR-10-LT: with 100 the last has a hundredth of the rows of the first. The rows that train and calibrate are thinned, those that test stay (not)."`
+	LongTail thinning    `placeholder:"RHO" group:"The rows:" help:"Thin the classes of raw rows as CIFAR-10-LT: with 100 the last has a hundredth of the rows of the first. The rows that train and calibrate are thinned, those that test stay (not)."`
 	Header   data.Header `placeholder:"yes|no" group:"The rows:" help:"Whether the first row of a csv file holds the column names (decided by what the row looks like)."`
+}
+
+// thinning is ρ of [data.RawSettings.LongTail], 0 where the flag is not given.
+type thinning float64
+
+// UnmarshalText reads a number from 1.
+func (r *thinning) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(v >= 1 && v <= math.MaxFloat64) {
+		return fmt.Errorf("%q is not the ratio of the most frequent class to the rarest, 1 or more", text)
+	}
+	*r = thinning(v)
+	return nil
 }
 
 // origin is where the rows of arg come from; as is what the user says that logits are, "" for nothing.
@@ -51,7 +66,7 @@ func (f *tableFlags) origin(methods *method.Catalog, arg string, as data.Scores)
 
 // settings are those that the flags describe.
 func (f *tableFlags) settings(as data.Scores) source.Settings {
-	return source.Settings{Label: f.Label, Header: f.Header, LongTail: f.LongTail, Scores: as}
+	return source.Settings{Label: f.Label, Header: f.Header, LongTail: float64(f.LongTail), Scores: as}
 }
 
 // said are the flags as a command that reads the same file takes them.

@@ -116,7 +116,7 @@ func (c *pretrainCmd) rows(catalog *method.Catalog) (origin encoders.Origin, raw
 	if c.Data, err = data.AbsoluteRaw(c.Data, catalog.RawSources()); err != nil { // encode may be called from elsewhere
 		return origin, nil, err
 	}
-	origin = encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, LongTail: c.LongTail, Seed: c.Seed}
+	origin = encoders.Origin{Data: c.Data, Label: c.Label, Header: c.Header, HeldOut: c.HeldOut, LongTail: float64(c.LongTail), Seed: c.Seed}
 	if raw, err = origin.Open(nil, catalog.RawSources()...); err != nil {
 		return origin, nil, err
 	}

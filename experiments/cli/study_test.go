@@ -135,6 +135,8 @@ func TestStudyRefuses(t *testing.T) {
 		{"study main --data whatever", "is not known as data"},
 		{"study ood --data letter --shifted x.npz", "only a features file takes one"},
 		{"study main --data letter --seeds x", "seeds"},
+		{"study main --data letter --long-tail 0", "--long-tail: "},
+		{"fit --in letter --long-tail=-3", "--long-tail: "},
 		{"study --data letter", "name the study"},
 		{"study ablate-codebook --data letter --set codebook.codewords=16", "study ablate-codebook sets codebook.codewords itself"},
 		{"study optimizers --data letter --set optim.rule=adam", "study optimizers sets optim.rule itself"},
