@@ -261,11 +261,15 @@ func (f *tableFlags) open(ctx context.Context, t *terminal, methods *method.Cata
 
 // asSeeds is the one origin of features files that count as seeds.
 func asSeeds(ctx context.Context, t *terminal, files []*source.Origin, of []uint64) (*source.Origin, error) {
-	o, err := source.AsSeeds(ctx, files, of)
+	o, same, err := source.AsSeeds(ctx, files, of)
 	if err != nil {
 		return nil, err
 	}
-	t.note("the %d files count as seeds %s of %s", len(files), strings.Trim(fmt.Sprint(of), "[]"), o.Name)
+	rows := "have the same labels and are taken for the same rows"
+	if !same {
+		rows = "differ in number or labels and are taken for other rows in each file"
+	}
+	t.note("the %d files count as seeds %s of %s; their test rows %s", len(files), strings.Trim(fmt.Sprint(of), "[]"), o.Name, rows)
 	return o, nil
 }
 

@@ -63,7 +63,7 @@ func TestFilesAsSeeds(t *testing.T) {
 		first, _, _ := nll(with(paths[0], "--seeds", "7")...)
 		second, _, _ := nll(with(paths[1], "--seeds", "3")...)
 		joined, rows, stderr := nll(with(both, "--as-seeds", "--seeds", "7,3")...)
-		if len(rows) != 2 || !strings.Contains(stderr, "the 2 files count as seeds 7 3 of made-net") {
+		if len(rows) != 2 || !strings.Contains(stderr, "the 2 files count as seeds 7 3 of made-net; their test rows have the same labels") {
 			t.Errorf("%s: %d rows, and says %s", command[0], len(rows), stderr)
 		}
 		for method, mean := range joined {

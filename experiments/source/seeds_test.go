@@ -3,6 +3,7 @@ package source_test
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"calibra/data"
@@ -13,14 +14,22 @@ import (
 )
 
 // TestRowsOfSeeds: test rows that have the same labels in all files are the same rows, by which methods are compared
-// over the seeds, and others are not.
+// over the seeds, and others are not. Files that name a class otherwise, or hold the same, are refused.
 func TestRowsOfSeeds(t *testing.T) {
-	for name, second := range map[string][]int{"x-seed41": {0, 1, 0}, "x-seed42": {0, 1, 1, 0}} {
+	for name, second := range map[string][]int{"x-seed41": {0, 1, 0}, "x-seed42": {0, 1, 1, 0}, "x-twice": {0, 1, 0}, "x-named": {0, 1, 0}} {
 		var files []*source.Origin
+		classes := []string{"cat", "dog"}
 		for k, labels := range [][]int{{0, 1, 0}, second} {
-			var arrays []data.Array
+			features := mat.NewDense(len(labels), 2, nil)
+			if name != "x-twice" {
+				features.Set(0, 0, float64(k))
+			}
+			if k == 1 && name == "x-named" {
+				classes[1] = "fox"
+			}
+			arrays := []data.Array{{Name: "class_names", Value: classes}}
 			for _, part := range []string{"cal", "test"} {
-				arrays = append(arrays, data.Array{Name: part + "_features", Value: mat.NewDense(len(labels), 2, nil)},
+				arrays = append(arrays, data.Array{Name: part + "_features", Value: features},
 					data.Array{Name: part + "_logits", Value: mat.NewDense(len(labels), 2, nil)}, data.Array{Name: part + "_labels", Value: labels})
 			}
 			path := filepath.Join(t.TempDir(), []string{"x-seed4", name}[k]+".npz")
@@ -33,9 +42,15 @@ func TestRowsOfSeeds(t *testing.T) {
 			}
 			files = append(files, o)
 		}
-		joined, err := source.AsSeeds(t.Context(), files, []uint64{9, 5})
-		if err != nil {
-			t.Fatal(err)
+		joined, same, err := source.AsSeeds(t.Context(), files, []uint64{9, 5})
+		if refused := map[string]string{"x-twice": "holds the same as ", "x-named": "calls class 1 fox, and x-seed4.npz calls it dog"}[name]; refused != "" {
+			if err == nil || !strings.Contains(err.Error(), refused) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || same != (len(second) == 3) {
+			t.Fatalf("%s: same rows %t, %v", name, same, err)
 		}
 		if joined.Name != "x" || joined.DigestOf(5) != files[1].Digest {
 			t.Errorf("%s is called %s, and its second seed has the digest %s", name, joined.Name, joined.DigestOf(5))
