@@ -134,6 +134,7 @@ func TestStudyRefuses(t *testing.T) {
 		{"study main --data nowhere/weather", "shifts"},
 		{"study main --data whatever", "is not known as data"},
 		{"study ood --data letter --shifted x.npz", "only a features file takes one"},
+		{"study ood --data digits --shift fog-3", `has no rows shifted by "fog-3"; choose one of region, noise, thin; corruptions are for raw images`},
 		{"study main --data letter --seeds x", "seeds"},
 		{"study main --data letter --long-tail 0", "--long-tail: "},
 		{"fit --in letter --long-tail=-3", "--long-tail: "},

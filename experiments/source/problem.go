@@ -62,8 +62,8 @@ func (s Shift) corruption() (kind string, severity int) {
 	return "", 0
 }
 
-// ShiftNames are the names of shifts for a sentence.
-func ShiftNames(all []Shift) string {
+// shiftNames are the names of shifts for a sentence.
+func shiftNames(all []Shift) string {
 	var names []string
 	for _, s := range all {
 		switch kind, severity := s.corruption(); {
@@ -98,5 +98,9 @@ const heldOut = 0.2
 
 // NoShift is the error of a problem that has other shifts than the one of that name.
 func NoShift(path string, name Shift, has []Shift) error {
-	return data.Inputf(path, "has no rows shifted by %q; it has %s", string(name), ShiftNames(has))
+	hint := ""
+	if kind, _ := name.corruption(); kind != "" {
+		hint = "; corruptions are for raw images"
+	}
+	return data.Inputf(path, "has no rows shifted by %q; choose one of %s%s", string(name), shiftNames(has), hint)
 }

@@ -127,7 +127,7 @@ func (s *Study) cell(o *source.Origin, spec run.Spec, size source.Size, set Sett
 	if spec.Shift != "" && set.Shift != "" {
 		spec.Shift = set.Shift
 		if !slices.Contains(o.Shifts, set.Shift) {
-			return c, "", data.Inputf("", "%s cannot be shifted by %q; choose one of %s", o.Name, string(set.Shift), source.ShiftNames(o.Shifts))
+			return c, "", source.NoShift(o.Name, set.Shift, o.Shifts)
 		}
 	}
 	method, err := set.Catalog.Find(spec.Method)
