@@ -60,13 +60,17 @@ func TestPaperEncoders(t *testing.T) {
 			t.Errorf("%s claims %+v (%v), and takes %v s", c.encoder, size, err, o.Training(size, c.encoder))
 		}
 	}
-	for arg, want := range map[string]string{"digits": "choose one of mlp, mlp-shallow, mlp-wide, resmlp, ftt", "cubic": "has features already"} {
-		o, err := source.Registry(nil).Open(arg, source.Settings{})
+	for _, c := range []struct{ arg, encoder, want string }{
+		{"digits", "resnet", "resnet is for images, and digits is a table; choose one of mlp, mlp-shallow, mlp-wide, resmlp, ftt"},
+		{images, "ftt", "ftt is for tables, and cifar10 holds images; choose one of mlp"},
+		{"cubic", "resnet", "has features already"},
+	} {
+		o, err := source.Registry(nil).Open(c.arg, source.Settings{})
 		if err == nil {
-			_, err = o.Size(t.Context(), "resnet")
+			_, err = o.Size(t.Context(), c.encoder)
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("resnet on %s: %v", arg, err)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s on %s: %v", c.encoder, c.arg, err)
 		}
 	}
 }

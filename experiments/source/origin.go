@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"calibra/data"
 )
@@ -65,9 +66,19 @@ func (o *Origin) Load(ctx context.Context, seed uint64, encoder string, shift Sh
 
 // encoder is the one of Encoders of that name, "" for the first; none where there are features already.
 func (o *Origin) encoder(name string) (e Encoder, err error) {
+	called := func(e Encoder) string { return e.Name }
+	among := func(all []Encoder) bool { return slices.Contains(data.Each(all, called), name) }
 	switch {
+	case o.Encoders != nil && !among(o.Encoders) && among(slices.Concat(ofTables, ofImages)):
+		of, is := "images", "is a table"
+		if among(ofTables) {
+			of, is = "tables", "holds images"
+		}
+		err = data.Inputf("", "the encoder %s is for %s, and %s %s; choose one of %s", name, of, o.Name, is, strings.Join(data.Each(o.Encoders, called), ", "))
 	case o.Encoders != nil:
-		return data.Find("encoder", cmp.Or(name, o.Encoders[0].Name), o.Encoders, func(e Encoder) string { return e.Name })
+		return data.Find("encoder", cmp.Or(name, o.Encoders[0].Name), o.Encoders, called)
+	case name != "" && o.digests != nil:
+		err = data.Inputf("", "the files of %s have features already; leave --encoder out", o.Name)
 	case name != "":
 		err = data.Inputf("", "%s has features already; leave --encoder out", o.Name)
 	}
