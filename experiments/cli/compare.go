@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -273,12 +274,17 @@ func (c *compareCmd) open(ctx context.Context, methods *method.Catalog) (*source
 // origin is where the rows come from: what --in names, or the files that count as seeds.
 func (c *compareCmd) origin(ctx context.Context, t *terminal, methods *method.Catalog, set *study.Settings) (*source.Origin, error) {
 	if !c.AsSeeds {
+		if _, absent := os.Stat(c.In); absent != nil && strings.Contains(c.In, ",") && !brought(methods, c.In) {
+			return nil, data.Inputf(c.In, "does not exist; several files are seeds of one data set by --as-seeds")
+		}
 		return c.file(ctx, t, methods, set)
 	}
 	var files []*source.Origin
 	paths := strings.Split(c.In, ",")
 	for _, path := range slices.Backward(paths) { // what is said of one file is said of the first
-		c.In = kong.ExpandPath(path)
+		if c.In = path; !brought(methods, path) {
+			c.In = kong.ExpandPath(path)
+		}
 		o, err := c.file(ctx, t, methods, set)
 		if err != nil {
 			return nil, err

@@ -197,9 +197,12 @@ func brought(methods *method.Catalog, arg string) bool {
 	return source.Registry(methods.RawSources()).HasData(arg) && errors.Is(err, fs.ErrNotExist)
 }
 
-// decodeInput is decodePath for what may name data of the catalog.
+// decodeInput is decodePath for what may name data of the catalog, or begin with it in a list.
 func decodeInput(methods *method.Catalog) kong.MapperFunc {
-	return decodePathOr(func(word string) bool { return brought(methods, word) })
+	return decodePathOr(func(word string) bool {
+		first, _, _ := strings.Cut(word, ",")
+		return brought(methods, first)
+	})
 }
 
 // decodePathOr is decodePath, but for some words.

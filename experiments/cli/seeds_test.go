@@ -77,6 +77,10 @@ func TestFilesAsSeeds(t *testing.T) {
 		"names 1 for 2 files":              {"compare", "--in", both, "--as-seeds", "--seeds", "1"},
 		"names 3 for 2 files":              {"study", "main", "--data", both, "--as-seeds", "--seeds", "5-7"},
 		"takes features files":             {"study", "main", "--data", paths[0] + ",digits", "--as-seeds"},
+		"digits is no features file":       {"compare", "--in", "digits,letter", "--as-seeds"},
+		"are seeds of one data set by":     {"compare", "--in", both},
+		"leave one of the two out":         {"study", "ood", "--data", both, "--as-seeds", "--shifted", paths[0]},
+		"the files of made-net have":       {"compare", "--in", both, "--as-seeds", "--encoder", "mlp"},
 		"--as-seeds several":               {"compare", "--in", both, "--as-seeds", "--folds", "5"},
 	} {
 		if code, _, stderr := calibra(t, append(args, "--out", filepath.Join(dir, "no"))...); code != exitUsage || !strings.Contains(stderr, want) {
