@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -23,14 +24,14 @@ type Cityblock struct{ Codes } // of one codeword for each slot
 
 var _ Codes = Cityblock{}
 
-// Over is the sizes of Codes; of several codewords for each slot, or with tables, they are a [*SettingError].
+// Over is the sizes of Codes; of several codewords for each slot, with tables, or [Indices] are a [*SettingError].
 func (c Cityblock) Over(cal *data.Set, slots int) (Sizes, error) {
 	s, err := c.Codes.Over(cal, slots)
 	if err == nil && (s.CodesOf() > 1 || s.Tables != nil) {
 		err = &SettingError{fmt.Sprintf(
 			"by the l1 distance a slot has one codeword; the codes %s have several", NameOf(c.Codes))}
 	}
-	return s, err
+	return s, cmp.Or(err, featuresRead(c.Codes))
 }
 
 // Assign describes the codes of features z (B×M).

@@ -185,6 +185,20 @@ func TestCityblockCodes(t *testing.T) {
 	}
 }
 
+// TestIndicesStayTheControl: no codes that compare slots with codewords build upon them.
+func TestIndicesStayTheControl(t *testing.T) {
+	cal := blobs(50, 1)
+	for _, c := range []Codes{
+		Cityblock{Indices{Codewords: 4}}, Soft{Of: Indices{Codewords: 4}}, Residual{Of: Indices{Codewords: 4}},
+		Cityblock{ByColumn{Indices{Codewords: 4}}}, Soft{Of: Scaled{Indices{Codewords: 4}}},
+	} {
+		var setting *SettingError
+		if _, err := c.Over(cal, 2); !errors.As(err, &setting) || !strings.Contains(err.Error(), "random indices") {
+			t.Errorf("%s: %v", NameOf(c), err)
+		}
+	}
+}
+
 // TestIndicesTellNothing: all codes are as frequent, by χ² on K − 1 degrees at 1e-6, among slots that are near one
 // codeword too, and a row has them again in another set.
 func TestIndicesTellNothing(t *testing.T) {

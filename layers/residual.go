@@ -33,10 +33,10 @@ var _ Codes = Residual{}
 
 func (c Residual) of() Codes { return cmp.Or[Codes](c.Of, KMeans{}) }
 
-// Over is the sizes of Of, with L codes for each slot.
+// Over is the sizes of Of, with L codes for each slot; [Indices] are a [*SettingError].
 func (c Residual) Over(cal *data.Set, slots int) (Sizes, error) {
 	s, err := c.of().Over(cal, slots)
-	if err != nil {
+	if err = cmp.Or(err, featuresRead(c.of())); err != nil {
 		return s, err
 	}
 	if l := cmp.Or(c.Levels, 2); l > 0 && s.CodesOf() == 1 && len(c.of().State(s)) == 1 {

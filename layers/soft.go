@@ -34,7 +34,7 @@ var _ Codes = Soft{}
 
 func (c Soft) of() Codes { return cmp.Or[Codes](c.Of, Codebook{}) }
 
-// Over is the sizes of Of, with m codewords for each slot.
+// Over is the sizes of Of, with m codewords for each slot; [Indices] are a [*SettingError].
 func (c Soft) Over(cal *data.Set, slots int) (Sizes, error) {
 	s, err := c.of().Over(cal, slots)
 	if err == nil {
@@ -44,7 +44,7 @@ func (c Soft) Over(cal *data.Set, slots int) (Sizes, error) {
 		}
 		s.Each = min(cmp.Or(c.Nearest, 8), s.Codewords)
 	}
-	return s, err
+	return s, cmp.Or(err, featuresRead(c.of()))
 }
 
 // Init is the Init of Of, with τ.

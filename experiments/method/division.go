@@ -2,6 +2,8 @@ package method
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	"calibra/data"
 	"calibra/layers"
@@ -33,14 +35,15 @@ func (o *Options) slots() int {
 }
 
 // codeKinds are the codes that codebook.kind may name, the paper's first.
-var codeKinds = []string{learnedCodes, drawnCodes, "kmeans", residualCodes, "one", "indices"}
+var codeKinds = []string{learnedCodes, drawnCodes, "kmeans", residualCodes, "one", drawnIndices}
 
 // The codes that methods have by default: the paper's, codewords drawn from the slots and never
-// moved, where learning them was found to add nothing, and residual codes.
+// moved, where learning them was found to add nothing, and residual codes; and a control.
 const (
 	learnedCodes  = "ema"
 	drawnCodes    = "random"
 	residualCodes = "residual"
+	drawnIndices  = "indices"
 )
 
 // defaultCodewords is K, and so the fewest calibration rows of a method that divides.
@@ -68,7 +71,8 @@ const kinds = "codes: moving averages; slots drawn at random; k-means; levels of
 // codes reads the kind of K codewords and how far they are softened, with the defaults of a method.
 func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
 	var c layers.Codes
-	switch o.Choice("codebook.kind", kind, codeKinds, "ema", kinds) {
+	kind = o.Choice("codebook.kind", kind, codeKinds, "ema", kinds)
+	switch kind {
 	case "random":
 		c = layers.Fixed{Codewords: k}
 	case "kmeans":
@@ -78,24 +82,38 @@ func (o *Options) codes(k int, kind string, softness float64) layers.Codes {
 		c = layers.Residual{Of: layers.KMeans{Codewords: k}, Levels: levels}
 	case "one":
 		c = o.averages(1)
-	case "indices":
+	case drawnIndices:
 		c = layers.Indices{Codewords: k}
 	default:
 		c = o.averages(k)
 	}
+	var ways []string // settings that alone say what codes a slot has
+	hard := ""
+	if kind == residualCodes || kind == drawnIndices {
+		ways = append(ways, "codebook.kind="+kind)
+	}
 	softness = o.Float("codebook.softness", softness, NonNegative, "0", "how softly a slot is assigned: the temperature, in units of the mean distance from the nearest codeword to the second; 0: to one codeword; otherwise codebook.nearest applies")
 	switch _, given := o.Values[nearestKey]; {
 	case softness > 0:
+		ways = append(ways, fmt.Sprintf("codebook.softness=%g", softness))
+		hard = "; with codebook.softness=0 codes are not soft"
 		c = layers.Soft{Of: c, Softness: softness, Nearest: o.Int(nearestKey, 8, 1, "", "codewords that a slot is shared out among")}
 	case given:
 		o.err = cmp.Or(o.err, errNotSoft)
 	}
 	if o.Choice("codebook.distance", "l2", []string{"l2", "l1"}, "l2",
 		"distance by which a codeword is nearest to a slot") == "l1" {
+		ways = append(ways, "codebook.distance=l1")
 		c = layers.Cityblock{Codes: c}
 	}
 	if o.Choice("codebook.twin", "none", []string{"none", "random"}, "none", "random: a control, the same codes on random codewords that never move") == "random" {
+		if kind == drawnIndices {
+			ways = append(ways, "codebook.twin=random")
+		}
 		c = c.Twin()
+	}
+	if len(ways) > 1 {
+		o.err = cmp.Or[error](o.err, data.Inputf("", "%s do not go together; keep one of them%s", strings.Join(ways, " and "), hard))
 	}
 	return c
 }

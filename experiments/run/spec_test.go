@@ -32,17 +32,21 @@ func TestSpecInFiles(t *testing.T) {
 
 func TestSettingsAreRefused(t *testing.T) {
 	for set, want := range map[string]string{
-		"optim.rat=1":               "did you mean optim.rate?",
-		"optim.rate=0":              "must be a number > 0",
-		"optim.rate=NaN":            "must be a number > 0",
-		"optim.rate=inf":            "must be a number > 0",
-		"optim.rate=":               "must be a number > 0",
-		"divide.epochs=2.5":         "whole number ≥ 1",
-		"bilinear.scale=both":       "word of unit, learned",
-		"optim.momentum=0.9":        "has no setting optim.momentum", // of sgd alone
-		"net.hidden=3":              "has no setting net.hidden",
-		"codebook.kind=leaf":        "must be a word of ema, random, kmeans, residual, one",
-		"codebook.nearest=3":        "codebook.nearest is of soft codes alone",
+		"optim.rat=1":         "did you mean optim.rate?",
+		"optim.rate=0":        "must be a number > 0",
+		"optim.rate=NaN":      "must be a number > 0",
+		"optim.rate=inf":      "must be a number > 0",
+		"optim.rate=":         "must be a number > 0",
+		"divide.epochs=2.5":   "whole number ≥ 1",
+		"bilinear.scale=both": "word of unit, learned",
+		"optim.momentum=0.9":  "has no setting optim.momentum", // of sgd alone
+		"net.hidden=3":        "has no setting net.hidden",
+		"codebook.kind=leaf":  "must be a word of ema, random, kmeans, residual, one",
+		"codebook.nearest=3":  "codebook.nearest is of soft codes alone",
+		"codebook.kind=indices codebook.softness=1":  "codebook.kind=indices and codebook.softness=1 do not go together",
+		"codebook.kind=indices codebook.distance=l1": "codebook.kind=indices and codebook.distance=l1 do not go together",
+		"codebook.kind=indices codebook.twin=random": "codebook.kind=indices and codebook.twin=random do not go together",
+		"codebook.distance=l1 codebook.softness=1":   "codebook.softness=1 and codebook.distance=l1 do not go together",
 		"optim.rate":                "is not KEY=VALUE",
 		"optim.rate=1 optim.rate=2": "twice",
 	} {
