@@ -2,11 +2,13 @@ package layers
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"math/rand/v2"
 
 	"calibra/data"
 	"calibra/graph"
+	"calibra/graph/onnx"
 	"calibra/graph/op"
 
 	"gorgonia.org/gorgonia"
@@ -23,6 +25,8 @@ type Indices struct {
 }
 
 var _ Codes = Indices{}
+
+var _ onnx.Kernel = hashOp{}
 
 // Over is the sizes of cal's features in w slots (0: 64).
 func (c Indices) Over(cal *data.Set, slots int) (Sizes, error) {
@@ -76,6 +80,11 @@ func hashed[F op.Float](_ hashOp, v op.Args[F]) {
 			codes[row*w+i] = int32(mix(h+uint64(i)) % k)
 		}
 	}
+}
+
+// ONNX is an error.
+func (hashOp) ONNX(*onnx.Network, []onnx.Operand) (onnx.Value, error) {
+	return "", errors.New("random indices (codebook.kind=indices) are hashes of features, and a network cannot compute them")
 }
 
 // mix is a step of SplitMix64 (Steele, Lea and Flood 2014).

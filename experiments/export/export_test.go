@@ -329,4 +329,17 @@ func TestOthersAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
+	vq, err := method.Find("vq")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := vq.New
+	vq.New = func(o *method.Options) layers.Stateful {
+		o.Values = o.Values.With(method.Values{"codebook.kind": "indices"})
+		return plain(o)
+	}
+	err = Write(&bytes.Buffer{}, onnx.Single, "vq", fitted(t, vq))
+	if err == nil || !strings.Contains(err.Error(), "codebook.kind=indices") || strings.Contains(err.Error(), "hashOp") {
+		t.Errorf("random indices: %v", err)
+	}
 }
