@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -16,7 +17,7 @@ var localityStudy = Study{
 	Name: "locality", Line: "how local is local? LCE as the kernel widens, and along the entropy and the distance of assignments",
 	Grid: always(each(tableOrder...)), Judging: run.Judging{Redraws: 20, Locality: true},
 	Vary:  []Field{byMethod},
-	Views: []View{localityTable, localityFigures}, Statements: localityOf,
+	Views: []View{localityTable, localityFigures, localityDeciles}, Statements: localityOf,
 }
 
 // Locality is [run.Locality] as it is stored.
@@ -78,7 +79,7 @@ var localityFigures = figures("How local is local?",
 		for _, r := range s.rows {
 			for k, of := range []func(*Locality) points{
 				func(l *Locality) points { return points{run.Bandwidths, l.LCE, l.Noise} },
-				func(l *Locality) points { return inBins(l.Entropy) }, func(l *Locality) points { return inBins(l.Distance) },
+				byEntropy, byDistance,
 			} {
 				line, floor := r.along(of)
 				if line.X == nil {
@@ -95,6 +96,44 @@ var localityFigures = figures("How local is local?",
 		}
 		return s.drawing("locality", "LCE of %s along the bandwidth of the kernel, and along the entropy and the distance of assignments.", report.Lines(panels))
 	})
+
+// localityDeciles are the numbers of the figures along the entropy and the distance of codes.
+var localityDeciles = tables("Deciles of entropy and distance",
+	"The numbers of the figures: of each decile of the test rows, the mean of the entropy (nats) or the distance, the LCE and its noise floor.",
+	func(f *Findings) (all []*report.Table) {
+		for k, of := range []func(*Locality) points{byEntropy, byDistance} {
+			name := []string{"entropy", "distance"}[k]
+			t := &report.Table{Caption: "LCE by " + name + ".", Labels: append(f.heads(), "mean"),
+				Values: report.Heads("1", "2", "3", "4", "5", "6", "7", "8", "9", "10")}
+			for _, s := range f.shown() {
+				for _, r := range s.rows {
+					line, floor := r.along(of)
+					for i, values := range [][]float64{line.X, line.Mean, floor.Mean} {
+						if values == nil {
+							continue
+						}
+						values = append(slices.Clip(values), slices.Repeat([]float64{nan}, len(t.Values))...) // where deciles tie
+						t.Add(s.Title(), report.Row{
+							Labels: append(slices.Clone(r.labels), []string{name, "LCE", "noise"}[i]),
+							Cells: data.Each(values[:len(t.Values)], func(x float64) report.Cell {
+								return report.Cell{Text: inTables(x), Value: x}
+							}),
+						})
+					}
+				}
+			}
+			if t.Len() > 0 {
+				all = append(all, t)
+			}
+		}
+		return all
+	})
+
+// inTables is a mean as tables of LCE have it: .0025.
+func inTables(x float64) string { return metrics.Spread{Mean: x, Runs: 1}.Format(metrics.LCE) }
+
+func byEntropy(l *Locality) points  { return inBins(l.Entropy) }
+func byDistance(l *Locality) points { return inBins(l.Distance) }
 
 // points are places of a line, with its height and its noise floor there.
 type points struct{ x, y, noise []float64 }
@@ -143,11 +182,14 @@ func (r *row) along(of func(*Locality) points) (line, floor report.Series) {
 var localityOf = answered(func(_ *subject, r *row) string {
 	best, most := 0, nan
 	for k := range run.Bandwidths {
-		if excess := r.spread(above(atBandwidth(k))).Mean; !(excess <= most) {
+		if excess := r.spread(above(atBandwidth(k))).Mean; excess > most || math.IsNaN(most) {
 			best, most = k, excess
 		}
 	}
+	if most < 5e-5 { // as tables round it
+		return fmt.Sprintf("%s: LCE is nowhere above its noise.", r.spec.Method)
+	}
 	q, noise := atBandwidth(best)
 	return fmt.Sprintf("%s: LCE is most above its noise at γ = %g, %s, of which %s is noise.", r.spec.Method,
-		run.Bandwidths[best], metrics.Fixed(r.spread(q).Mean, 4), metrics.Fixed(r.spread(noise).Mean, 4))
+		run.Bandwidths[best], inTables(r.spread(q).Mean), inTables(r.spread(noise).Mean))
 })
