@@ -554,9 +554,9 @@ func cellSection(run *run.Run) (*report.Section, error) {
 		return nil, nil
 	}
 	cells := report.Cells{Slots: plane.Slots, Codewords: plane.Codewords, Off: plane.Off, Usage: plane.Usage,
-		Axes: [2]string{"first principal direction of the slots", "second"}}
+		Axes: [2]string{"first principal direction of the slots", "second principal direction of the slots"}}
 	if plane.Features {
-		cells.Axes = [2]string{"first feature of a slot, less its centre", "second"}
+		cells.Axes = [2]string{"first feature of a slot, less its centre", "second feature of a slot, less its centre"}
 	}
 	return &report.Section{Title: "Cells", Figures: []*report.Drawing{cells.Drawing()}}, nil
 }

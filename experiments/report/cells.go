@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"calibra/data"
 
@@ -24,21 +25,34 @@ type Cells struct {
 func (c Cells) Drawing() *Drawing {
 	p := newPlot()
 	p.X.Label.Text, p.Y.Label.Text = c.Axes[0], c.Axes[1]
-	// A margin beyond the slots, and codewords that no slot is near do not stretch the plane.
+	n, _ := c.Slots.Dims()
+	shown := data.Spread(n, mapRows)
+	// A margin beyond 99 % of the dots and the codewords that slots have: others do not stretch the plane.
 	var low, high [2]float64
 	for k := range low {
-		column := mat.Col(nil, k, c.Slots)
-		low[k], high[k] = floats.Min(column), floats.Max(column)
+		column := data.Each(shown, func(i int) float64 { return c.Slots.At(i, k) })
+		slices.Sort(column)
+		beyond := len(column) / 400 // on each of four sides
+		low[k], high[k] = column[beyond], column[len(column)-1-beyond]
+		for word, used := range c.Usage {
+			if at := c.Codewords.At(word, k); used > 0 {
+				low[k], high[k] = min(low[k], at), max(high[k], at)
+			}
+		}
 		edge := max(.05*(high[k]-low[k]), 1e-9)
 		low[k], high[k] = low[k]-edge, high[k]+edge
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = low[0], high[0], low[1], high[1]
-	points := points{head: []string{"codeword", "x", "y", "off", "slots", "corners"}}
+	inside := func(at plotter.XY) bool {
+		return at.X > low[0] && at.X < high[0] && at.Y > low[1] && at.Y < high[1]
+	}
+	points := points{head: []string{"codeword", "x", "y", "off", "slots", "corner x", "corner y"}}
 	told := &marked{}
 	var seen plotter.XYs
-	n, _ := c.Slots.Dims()
-	for _, i := range data.Spread(n, mapRows) {
-		seen = append(seen, plotter.XY{X: c.Slots.At(i, 0), Y: c.Slots.At(i, 1)})
+	for _, i := range shown {
+		if at := (plotter.XY{X: c.Slots.At(i, 0), Y: c.Slots.At(i, 1)}); inside(at) {
+			seen = append(seen, at)
+		}
 	}
 	p.Add(newDots(shade, vg.Points(0.8), seen...))
 	for k, used := range c.Usage {
@@ -46,18 +60,23 @@ func (c Cells) Drawing() *Drawing {
 		corners := c.cell(k, plotter.XYs{
 			{X: low[0], Y: low[1]}, {X: high[0], Y: low[1]}, {X: high[0], Y: high[1]}, {X: low[0], Y: high[1]},
 		})
-		points.add(k, at.X, at.Y, c.Off[k], used, fmt.Sprint(corners))
+		if corners == nil {
+			points.add(k, at.X, at.Y, c.Off[k], used, math.NaN(), math.NaN())
+		}
+		for _, corner := range corners {
+			points.add(k, at.X, at.Y, c.Off[k], used, corner.X, corner.Y)
+		}
 		if len(corners) > 0 {
 			p.Add(newLine(grey, vg.Points(0.6), append(corners, corners[0])...))
 		}
-		if at.X > low[0] && at.X < high[0] && at.Y > low[1] && at.Y < high[1] {
+		if inside(at) {
 			p.Add(newDots(ink, vg.Points(1+9*math.Sqrt(float64(used)/float64(n))), at))
 			told.label(at.X, at.Y, fmt.Sprintf("Codeword %d, %d of %d slots", k+1, used, n))
 		}
 	}
 	p.Add(told)
 	return &Drawing{Name: "cells", Figure: newGrid([]*chart{p}, 1, 11*vg.Centimeter, 9*vg.Centimeter, nil, points),
-		Caption: "A slice through the Voronoi cells of the codewords. Small dots are slots of calibration rows, projected; large dots are codewords, by how many slots have them. A codeword far from the slice may have its cell elsewhere, or none in it."}
+		Caption: "A slice through the Voronoi cells of the codewords. Small dots are slots of calibration rows, projected, of which the axes leave out at most 1 %; large dots are codewords, by how many slots have them. A codeword far from the slice may have its cell elsewhere, or none in it."}
 }
 
 // cell are the corners of the cell of codeword k within a convex area: what is left when the places nearer to each

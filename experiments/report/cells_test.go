@@ -3,6 +3,8 @@ package report
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -46,5 +48,31 @@ func TestCellsDivideTheArea(t *testing.T) {
 	}
 	if math.Abs(sum-9) > 1e-12 || empty == 0 { // of the 3×3 square; of the codeword that is there twice one has the cell
 		t.Errorf("the cells have the area %v, not 9, and %d have none", sum, empty)
+	}
+}
+
+// TestCellsLeaveOutOutliers: one dot of 400 far off does not stretch the axes; a codeword does that slots have, and each line
+// of the data is numbers, the last two of a corner.
+func TestCellsLeaveOutOutliers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 0))
+	c := Cells{Slots: mat.NewDense(400, 2, nil), Codewords: mat.NewDense(3, 2, []float64{.2, .2, 3, .5, 0, 90}), Off: make([]float64, 3), Usage: []int{300, 100, 0}}
+	for i := range 400 {
+		c.Slots.SetRow(i, []float64{rng.Float64(), rng.Float64()})
+	}
+	c.Slots.SetRow(0, []float64{500, -500})
+	d := c.Drawing()
+	p := d.Figure.plots[0]
+	if p.X.Max < 3 || p.X.Max > 3.5 || p.X.Min < -.5 || p.Y.Min < -.5 || p.Y.Max > 1.5 {
+		t.Errorf("axes from %v to %v and from %v to %v", p.X.Min, p.X.Max, p.Y.Min, p.Y.Max)
+	}
+	for _, row := range d.Figure.points.rows {
+		for _, number := range row {
+			if _, err := strconv.ParseFloat(number, 64); err != nil && row[0] != "2" {
+				t.Errorf("the line %v: %v", row, err)
+			}
+		}
+	}
+	if last := d.Figure.points.rows[len(d.Figure.points.rows)-1]; !slices.Equal(last[4:], []string{"0", "", ""}) {
+		t.Errorf("a codeword without a cell in sight: %v", last)
 	}
 }
