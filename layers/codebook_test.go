@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"calibra/data"
+	"calibra/optim"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -67,5 +68,19 @@ func TestFeaturesOutOfReach(t *testing.T) {
 	}
 	if _, err := d.Embed(scaled(3, 1e40)); !refused(err) {
 		t.Errorf("rows beyond single precision: %v", err)
+	}
+}
+
+// TestFloorAboveAllClasses: probabilities of 3 classes are not all a third or more.
+func TestFloorAboveAllClasses(t *testing.T) {
+	cal := blobs(50, 1)
+	floor := 1 / float64(SizesOf(cal).Classes)
+	d := &Divide{Slots: 4, Codebook: Fixed{Codewords: 8}, Floor: &floor, Optim: optim.Settings{Epochs: 1}}
+	var setting *SettingError
+	if err := d.Fit(t.Context(), cal, nil, newRand(1)); !errors.As(err, &setting) || !strings.Contains(err.Error(), "head.floor") {
+		t.Errorf("a floor of 1/C: %v", err)
+	}
+	if floor *= .99; d.Fit(t.Context(), cal, nil, newRand(1)) != nil {
+		t.Error("a floor below 1/C is refused")
 	}
 }

@@ -26,7 +26,7 @@ import (
 type Divide struct {
 	Slots    int            // w, a divisor of M; 0: 64
 	Codebook Codes          // nil: Codebook{}
-	Floor    *float64       // least p̂ of the head, below 1; 0: none; nil: 1e-8, as published
+	Floor    *float64       // least p̂ of the head, below 1/C; 0: none; nil: 1e-8, as published
 	Optim    optim.Settings // nil Rule: Adam with weight decay 1e-3
 
 	// Result of the last Fit.
@@ -52,6 +52,10 @@ func (d *Divide) Fit(ctx context.Context, cal, val *data.Set, rng *rand.Rand) er
 	sizes, err := d.codes().Over(cal, d.Slots)
 	if err != nil {
 		return err
+	}
+	if floor, most := math.Exp(d.floor()), 1/float64(sizes.Classes); floor >= most {
+		return &SettingError{fmt.Sprintf("a floor (head.floor) of %.3g under the probabilities of %d classes; choose one below %.3g",
+			floor, sizes.Classes, most)}
 	}
 	d.sizes = sizes
 	w, err := StartCodes(d.codes(), cal, d.sizes, rng)
