@@ -169,6 +169,7 @@ func TestEvaluateBadInput(t *testing.T) {
 		"unknown key":    {"--in", predictions(t), "--embedding", "none"},
 		"bandwidth":      {"--in", predictions(t), "--bandwidth", "0"},
 		"epsilon":        {"--in", predictions(t), "--epsilon", "1"},
+		"no neighbour":   {"--in", predictions(t), "--epsilon", "1e-9"},
 		"two widths":     {"--in", predictions(t), "--epsilon", ".1", "--bandwidth", "3"},
 		"bins":           {"--in", predictions(t), "--bins", "0"},
 		"redraws":        {"--in", predictions(t), "--redraws=-1"},

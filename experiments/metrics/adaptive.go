@@ -16,6 +16,9 @@ func (b *binned) adapt(ctx context.Context, z *scaled) error {
 	if b.settings.Epsilon == 0 {
 		return nil
 	}
+	if err := b.settings.CheckEpsilon(b.N); err != nil {
+		return err
+	}
 	rows, position := b.firstOrder()[:b.receivers()], z.positions(checked.FirstToLast(b.N))
 	z.narrow = make([]float32, b.N)
 	stripes := work.Parts{What: "bandwidth of each row", N: (len(rows) + lanes - 1) / lanes}

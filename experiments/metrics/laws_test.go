@@ -204,6 +204,17 @@ func TestRowsWithoutNeighbours(t *testing.T) {
 	}
 }
 
+// TestCheckEpsilon: of 541 rows a share below 1/540 of the others is none, and the error names one that is.
+func TestCheckEpsilon(t *testing.T) {
+	if err := (Settings{Epsilon: 1. / 540}).CheckEpsilon(541); err != nil {
+		t.Error(err)
+	}
+	err := (Settings{Epsilon: .00185}).CheckEpsilon(541)
+	if err == nil || !strings.HasSuffix(err.Error(), "give at least 0.0019") {
+		t.Errorf("less than one row: %v", err)
+	}
+}
+
 // Where more rows than the share lie on one point, their bandwidth is 0: they have one another, all alike, and no one
 // else.
 func TestAdaptiveOnOnePoint(t *testing.T) {

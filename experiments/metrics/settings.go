@@ -150,6 +150,17 @@ func (s Settings) Kernel() string {
 	return fmt.Sprintf("%g", s.Bandwidth)
 }
 
+// CheckEpsilon is an error where a share Epsilon of the others among n rows is less than one row.
+func (s Settings) CheckEpsilon(n int) error {
+	least := 1 / float64(n-1)
+	if s.Epsilon == 0 || s.Epsilon >= least {
+		return nil
+	}
+	digit := math.Pow(10, math.Floor(math.Log10(least))-1)
+	return fmt.Errorf("metrics: a share ε of %g of %d other rows is less than one row; give at least %.2g",
+		s.Epsilon, n-1, digit*math.Ceil(least/digit))
+}
+
 // NoSmallBin is the SmallBin that keeps every local bin.
 const NoSmallBin = -1
 

@@ -111,6 +111,11 @@ func (p *Prepared) partFor(s Spec) (*Prepared, error) {
 		}
 		source.Test, out.Truth, out.Shared, out.strata = shift.rows, shift.truth, shift.shared, shift.strata
 	}
+	if by, err := s.Measuring(); err == nil && source.Test != nil {
+		if err := by.CheckEpsilon(source.Test.Len()); err != nil {
+			return nil, data.Inputf("", "metrics.epsilon: %w", err)
+		}
+	}
 	return &out, nil
 }
 
