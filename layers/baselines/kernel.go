@@ -48,7 +48,7 @@ func (r KernelRows) among(cal, val *data.Set) (*data.Set, error) {
 		return cal, nil
 	case val == nil:
 		return nil, &layers.SettingError{
-			Reason: "a kernel over validation rows needs some; divide the rows by the split paper or tables",
+			Reason: "a kernel over validation rows needs some; give --split paper or --split tables",
 		}
 	case r == ByValidation:
 		return val, nil

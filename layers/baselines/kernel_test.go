@@ -3,6 +3,7 @@ package baselines
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"calibra/layers"
@@ -61,7 +62,7 @@ func TestKernelRows(t *testing.T) {
 		}
 	}
 	var setting *layers.SettingError
-	if err := (&Kernel{By: ByValidation}).Fit(t.Context(), cal, nil, newRand(4)); !errors.As(err, &setting) {
+	if err := (&Kernel{By: ByValidation}).Fit(t.Context(), cal, nil, newRand(4)); !errors.As(err, &setting) || !strings.Contains(err.Error(), "--split paper") {
 		t.Errorf("without validation rows: %v", err)
 	}
 }
