@@ -204,6 +204,14 @@ func TestRowsWithoutNeighbours(t *testing.T) {
 	}
 }
 
+// TestProtocolNames: another is answered as flags with an enum answer.
+func TestProtocolNames(t *testing.T) {
+	err := new(Protocol).UnmarshalText([]byte("foo"))
+	if err == nil || err.Error() != `must be one of "tables","formula" but got "foo"` {
+		t.Error(err)
+	}
+}
+
 // TestCheckEpsilon: of 541 rows a share below 1/540 of the others is none, and the error names one that is.
 func TestCheckEpsilon(t *testing.T) {
 	if err := (Settings{Epsilon: 1. / 540}).CheckEpsilon(541); err != nil {

@@ -35,7 +35,7 @@ func (p Protocol) MarshalText() ([]byte, error) { return []byte(p.String()), nil
 func (p *Protocol) UnmarshalText(text []byte) error {
 	k := slices.Index(protocolNames, string(text))
 	if k < 0 {
-		return fmt.Errorf("metrics: protocol %q: want tables or formula", text)
+		return fmt.Errorf(`must be one of "tables","formula" but got %q`, text)
 	}
 	*p = Protocol(k)
 	return nil
