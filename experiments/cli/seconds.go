@@ -44,8 +44,8 @@ func weighing(s source.Size) float64 {
 
 // judging is for [weigh] beside the classifier, which nothing is measured locally for.
 func judging(s source.Size) float64 {
-	return float64(s.Tested) * (1.5e-5 + 3e-6*float64(s.Classes))
+	return float64(s.Tested) * (1e-5 + 2e-6*float64(s.Classes))
 }
 
 // drawing is for a page.
-func drawing(s source.Size) float64 { return .15 + 5e-5*float64(s.Tested) }
+func drawing(s source.Size) float64 { return .1 + 3e-5*float64(s.Tested) }

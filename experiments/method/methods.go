@@ -254,14 +254,14 @@ var beyond = []Method{
 	{
 		Name: "corrected", Title: "Corrected", Group: Variant,
 		Line:  "one joint correction of the classifier's scores: a linear map of the features, and tables for soft codes on random codewords",
-		Draws: true, Needs: onBoth, Cost: Cost{18, 0, 19, .5},
+		Draws: true, Needs: onBoth, Cost: Cost{26, 0, 19, .5},
 		New: func(o *Options) layers.Stateful { return o.joint(drawnCodes) },
 	},
 
 	{
 		Name: "pool", Title: "Pool", Group: Recommended,
 		Line:  "a log-linear pool of other methods, weighted by what they say of rows whose labels they have not seen",
-		Draws: true, Needs: onBoth, Cost: Cost{21, 0, 17, .5},
+		Draws: true, Needs: onBoth, Cost: Cost{28, 0, 19, .5},
 		New: func(o *Options) layers.Stateful { return o.pool() },
 	},
 	{
@@ -352,7 +352,7 @@ var controls = []Method{
 	{
 		Name: "corrected-learned", Title: "Corrected learned", Group: Control,
 		Line:  "control: corrected on codewords placed by k-means",
-		Draws: true, Needs: onBoth, Cost: Cost{18, 0, 19, .5},
+		Draws: true, Needs: onBoth, Cost: Cost{26, 0, 19, .5},
 		New: func(o *Options) layers.Stateful { return o.joint("kmeans") },
 	},
 }
