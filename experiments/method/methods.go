@@ -267,7 +267,7 @@ var beyond = []Method{
 	{
 		Name: "forest", Title: "Forest", Group: Variant,
 		Line:  "extremely randomized trees of the features and the logits, pooled with temperature scaling by rows out of bag",
-		Draws: true, Needs: onBoth, Cost: Cost{1.2, 0, 1.3, .5},
+		Draws: true, Needs: onBoth, Cost: Cost{0, 6, 1.3, .5},
 		New: func(o *Options) layers.Stateful {
 			return &baselines.Forest{Trees: o.Int("forest.trees", 300, 1, "", "trees, or as many as 20 MB hold")}
 		},
@@ -323,7 +323,7 @@ var controls = []Method{
 	{
 		Name: "new-head", Title: "New head", Group: Control,
 		Line:  "control: a new last layer on the unquantized features with the logits, penalized",
-		Needs: onBoth, Cost: Cost{0, 0, 8, 1.5},
+		Needs: onBoth, Cost: Cost{0, 20, 7, 1.5},
 		New: func(o *Options) layers.Stateful {
 			strength := o.Float("head.strength", 10, Positive, "", "penalty λ of the new layer's weights")
 			return baselines.LastLayer(o.Minimize(), strength)
@@ -332,7 +332,7 @@ var controls = []Method{
 	{
 		Name: "vq-random", Group: Control,
 		Line:  "control: vq on random codewords that never move",
-		Needs: onFeatures, StopsEarly: true, Cost: Cost{3.5, 0, .4, 2},
+		Needs: onFeatures, StopsEarly: true, Cost: Cost{1.8, 0, .4, 2},
 		New: func(o *Options) layers.Stateful {
 			divide := o.Divide()
 			divide.Codebook = divide.Codebook.Twin()
