@@ -28,6 +28,8 @@ func (c ByColumn) Twin() Codes { return ByColumn{c.Codes.Twin()} }
 
 func (ByColumn) byColumn() {}
 
+func (c ByColumn) of() Codes { return c.Codes }
+
 // centreOf is the centre (M) of cal's features for codes c, and the float type that resolves the
 // features less the centre.
 func centreOf(c Codes, cal *data.Set, s Sizes) (centre []float64, dt tensor.Dtype) {

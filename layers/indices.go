@@ -45,15 +45,15 @@ func (Indices) Assign(b *graph.Builder, z *gorgonia.Node, _ Sizes) Assignment {
 
 func (c Indices) Twin() Codes { return c }
 
-// featuresRead is a [*SettingError] where c are Indices: codes that build upon c and compare slots with its codewords
-// would make the control read features.
+func (Indices) featureless() {}
+
+// featuresRead is a [*SettingError] where c, or what they build upon, tell nothing of features: codes that compare slots
+// with their codewords would make the control read features.
 func featuresRead(c Codes) error {
-	switch c := c.(type) {
-	case ByColumn:
-		return featuresRead(c.Codes)
-	case Scaled:
-		return featuresRead(c.of())
-	case Indices:
+	if upon, ok := c.(interface{ of() Codes }); ok {
+		return featuresRead(upon.of())
+	}
+	if _, ok := c.(interface{ featureless() }); ok {
 		return &SettingError{"random indices tell nothing of features; codes that compare slots with codewords cannot build upon them"}
 	}
 	return nil
