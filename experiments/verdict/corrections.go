@@ -76,7 +76,7 @@ func (v *Verdict) place(d *diagnosis.Diagnosis) {
 	if v.Cause == Overall || v.Cause == Region {
 		v.Cause = causeOf(d)
 	}
-	if d.Kind != diagnosis.NoError {
+	if d.Kind != diagnosis.NoError && v.Cause != Shifted { // which is no fault of a place
 		v.Where = strings.ReplaceAll(d.Found, "\n", "; ")
 	}
 }

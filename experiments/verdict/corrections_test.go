@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"calibra/experiments/diagnosis"
 	"calibra/experiments/metrics"
 )
 
@@ -56,5 +57,25 @@ func TestJudgeEvaluation(t *testing.T) {
 	alone.Values[metrics.NLL], alone.Values[metrics.Accuracy] = .5, .8
 	if v := JudgeEvaluation(alone, "40 rows are too few", nil); v.Say != CannotTell || !strings.Contains(v.Sentence, "was not measured: 40 rows are too few.") {
 		t.Errorf("without floors and corrections: %v", v)
+	}
+}
+
+// TestWhere: where predictions are wrong is told of a fault of a place, not where the classes changed or the rows are
+// others.
+func TestWhere(t *testing.T) {
+	d := &diagnosis.Diagnosis{Kind: diagnosis.LocalError, Found: "wrong in group 1"}
+	for _, c := range []struct {
+		v      *Verdict
+		doubts string
+		where  string
+	}{
+		{&Verdict{Say: Use, Cause: Overall}, "", "wrong in group 1"},
+		{&Verdict{Say: Use, Cause: Shifted}, "", ""},
+		{&Verdict{Say: Use, Cause: Overall}, "the labels are of other rows", ""},
+	} {
+		c.v.Locate(d)
+		if c.v.Doubt(c.doubts); c.v.Where != c.where {
+			t.Errorf("%s of %s, doubt %q: where is %q", c.v.Say, c.v.Cause, c.doubts, c.v.Where)
+		}
 	}
 }

@@ -169,7 +169,7 @@ func (v *Verdict) Doubt(why ...string) {
 	}
 	nan := math.NaN()
 	v.Say, v.Cause, v.Method, v.Difference, v.Low, v.High, v.P, v.RowsNeeded = CheckRows, OtherRows, Classifier, nan, nan, nan, nan, 0
-	v.Avoid, v.AsGood, v.Commands = []string{}, []string{}, nil
+	v.Avoid, v.AsGood, v.Commands, v.Where = []string{}, []string{}, nil, ""
 	v.Sentence = "Check the rows. Do not use what they show as it is."
 	v.Why = data.Each(why[:min(len(why), mostWhy)], func(text string) string { return upperFirst(text) + "." })
 }
