@@ -104,8 +104,8 @@ func (f *judgedFlags) own(ctx context.Context, t *terminal, methods *method.Cata
 	return j
 }
 
-// sameProbabilities reports whether log-probabilities are those of the same probabilities, up to what single precision leaves of
-// them.
+// sameProbabilities reports whether log-probabilities are those of the same probabilities, up to what single precision
+// leaves of them.
 func sameProbabilities(a, b *mat.Dense) bool {
 	const single = 1e-6
 	n, c := a.Dims()
@@ -184,11 +184,11 @@ func (j *judged) repaired(ctx context.Context, v *verdict.Verdict, seed uint64) 
 	case j.described != nil:
 		corrections(v, "", cmp.Or(j.features, j.path))
 	default:
-		fitted, err := data.HasArray(j.features, "cal_labels")
-		if err != nil || !fitted {
-			j.features = ""
+		from := j.features
+		if fitted, err := data.HasArray(from, "cal_labels"); err != nil || !fitted {
+			from = ""
 		}
-		corrections(v, j.path, j.features)
+		corrections(v, j.path, from)
 	}
 	for i := range v.Commands {
 		if j.source != nil && j.features == "" {
