@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"calibra/data"
@@ -22,6 +21,7 @@ import (
 	"calibra/experiments/method"
 	"calibra/experiments/source"
 	"calibra/graph/work"
+	"calibra/graph/work/worktest"
 )
 
 // paces are the steps of commands as they were told, with the seconds at which: the columns are command, at, from, to
@@ -102,7 +102,7 @@ func recorded(t *testing.T, line, dir string) (lines [][]string) {
 	defer stop()
 	var (
 		lock    sync.Mutex
-		began   = processor()
+		began   = worktest.Processor().Seconds()
 		divided string
 		last    = math.Inf(-1)
 	)
@@ -113,7 +113,7 @@ func recorded(t *testing.T, line, dir string) (lines [][]string) {
 		if stages == divided && from < last+0.002 && from < 1 {
 			return
 		}
-		cells := append([]string{line}, strings.Fields(numbers(processor()-began, from, to))...)
+		cells := append([]string{line}, strings.Fields(numbers(worktest.Processor().Seconds()-began, from, to))...)
 		if last = from; stages == divided {
 			lines = append(lines, append(cells, ""))
 		} else {
@@ -130,16 +130,6 @@ func recorded(t *testing.T, line, dir string) (lines [][]string) {
 	}
 	told(nil, 1, 1)
 	return lines
-}
-
-// processor is the seconds that processors worked for this process.
-func processor() float64 {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		panic(err)
-	}
-	seconds := func(t syscall.Timeval) float64 { return float64(t.Nano()) / 1e9 }
-	return seconds(used.Utime) + seconds(used.Stime)
 }
 
 // numbers are x as paces has them.

@@ -23,6 +23,7 @@ import (
 	"calibra/experiments/method"
 	"calibra/experiments/run"
 	"calibra/graph/onnx"
+	"calibra/graph/work/worktest"
 	"calibra/layers"
 	"calibra/layers/anchored"
 
@@ -208,12 +209,12 @@ func applied(t *testing.T, c layers.Stateful, rows *data.Set) (probs *mat.Dense,
 		turns = 3
 	}
 	for range turns {
-		start := processorTime()
+		start := worktest.Processor()
 		p, err := c.Predict(rows)
 		if err != nil {
 			t.Fatal(err)
 		}
-		perSecond = max(perSecond, int(float64(rows.Len())/(processorTime()-start).Seconds()))
+		perSecond = max(perSecond, int(float64(rows.Len())/(worktest.Processor()-start).Seconds()))
 		probs = new(mat.Dense)
 		probs.Apply(func(_, _ int, l float64) float64 { return math.Exp(l) }, p.LogProbs)
 	}

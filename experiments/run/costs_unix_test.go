@@ -10,7 +10,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"calibra/data"
@@ -18,6 +17,7 @@ import (
 	"calibra/experiments/run"
 	"calibra/experiments/source"
 	"calibra/experiments/verdict"
+	"calibra/graph/work/worktest"
 )
 
 // costs are the seconds of fits, of one thread of the processor, to what the sources of timed have.
@@ -94,11 +94,11 @@ func record(t *testing.T) {
 				continue
 			}
 			spec.Method = m.Name
-			began := processor(t)
+			began := worktest.Processor().Seconds()
 			if _, err := spec.FitPrepared(t.Context(), prepared, nil); err != nil {
 				t.Fatal(err)
 			}
-			to.Write([]string{m.Name, strconv.Itoa(size.Rows), strconv.Itoa(size.Features), strconv.Itoa(size.Classes), fmt.Sprintf("%.3f", processor(t)-began)})
+			to.Write([]string{m.Name, strconv.Itoa(size.Rows), strconv.Itoa(size.Features), strconv.Itoa(size.Classes), fmt.Sprintf("%.3f", worktest.Processor().Seconds()-began)})
 		}
 	}
 	if to.Flush(); to.Error() != nil {
@@ -107,14 +107,4 @@ func record(t *testing.T) {
 	if err := os.WriteFile(costs, text.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// processor is the seconds that processors worked for this process.
-func processor(t *testing.T) float64 {
-	t.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
 }

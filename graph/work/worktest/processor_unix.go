@@ -1,15 +1,14 @@
 //go:build unix
 
-package export
+package worktest
 
 import (
 	"syscall"
 	"time"
 )
 
-// processorTime is what this process has had of processors, which others that run beside it do
-// not lengthen.
-func processorTime() time.Duration {
+// Processor is what this process has had of processors, which others that run beside it do not lengthen.
+func Processor() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		panic(err)
