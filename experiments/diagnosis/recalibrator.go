@@ -165,7 +165,7 @@ func (s sequence) apply(l *mat.Dense, features mat.Matrix) *mat.Dense {
 // mixture is the mean of corrections in their log-probabilities.
 type mixture []weighted
 
-// weighted is a basis with its weights Θ: W (D×C), then a (D).
+// weighted is a basis with its weights Θ, (C+1)×D: Wᵀ, and below it a.
 type weighted struct {
 	basis *basis
 	theta []float64
@@ -195,8 +195,8 @@ type design struct {
 	y                    *targets   // nil where nothing is learned or judged
 	total, effective     float64    // Σ w, and the effective number of rows
 
-	x                        []float64 // a row of seen
-	psi, tilt, scores, turns []float64 // of a block: ψ (D), ℓ̃ (C), Wᵀψ (C) and aᵀψ of each row
+	x                 []float64 // a row of seen
+	psi, tilt, scores []float64 // of a block: ψ (D), ℓ̃ (C) and Θψ (C+1) of each row
 }
 
 // designRows are those of a block.
@@ -208,7 +208,7 @@ func (d *design) fill(lo, hi int) {
 	if d.scores == nil {
 		n := min(designRows, d.rows)
 		d.psi, d.tilt = make([]float64, n*d.width), make([]float64, n*c)
-		d.scores, d.turns = make([]float64, n*c), make([]float64, n)
+		d.scores = make([]float64, n*(c+1))
 	}
 	clear(d.psi)
 	for i := lo; i < hi; i++ {
@@ -228,14 +228,13 @@ func (d *design) fill(lo, hi int) {
 	}
 }
 
-// each calls do for each block, of so many rows from lo on, with their scores ΨW and turns Ψa.
+// each calls do for each block, of so many rows from lo on, with their scores ΨΘᵀ.
 func (d *design) each(theta []float64, do func(lo, rows int)) {
-	n, c, by := d.width, d.classes, blas.Current()
+	n, c, by := d.width, d.classes+1, blas.Current()
 	for lo := 0; lo < d.rows; lo += designRows {
 		rows := min(designRows, d.rows-lo)
 		d.fill(lo, lo+rows)
-		by.Dgemm(gonum.NoTrans, gonum.NoTrans, rows, c, n, 1, d.psi, n, theta, c, 0, d.scores, c)
-		by.Dgemv(gonum.NoTrans, rows, n, 1, d.psi, n, theta[n*c:], 1, 0, d.turns, 1)
+		by.Dgemm(gonum.NoTrans, gonum.Trans, rows, c, n, 1, d.psi, n, theta, n, 0, d.scores, c)
 		do(lo, rows)
 	}
 }
@@ -243,9 +242,9 @@ func (d *design) each(theta []float64, do func(lo, rows int)) {
 // row writes the recalibrated log-probabilities of row i, which is at that place in the block.
 func (d *design) row(dst []float64, i, at int) {
 	c := d.classes
-	s, tilt := d.scores[at*c:(at+1)*c], d.tilt[at*c:(at+1)*c]
+	s, tilt := d.scores[at*(c+1):(at+1)*(c+1)], d.tilt[at*c:(at+1)*c]
 	for k, l := range d.l.RawRowView(i) {
-		dst[k] = l + s[k] + d.turns[at]*tilt[k]
+		dst[k] = l + s[k] + s[c]*tilt[k]
 	}
 	copy(tilt, dst) // which is of no more use
 	most, sum := floats.Max(dst), 0.
@@ -285,14 +284,15 @@ func (d *design) logProbs(theta []float64) *mat.Dense {
 	return out
 }
 
-// learner is a design as a correction is learned from it, in float32. ψ and ℓ̃ of many rows are computed a block at
-// a time.
+// learner is a design as a correction is learned from it, in float32: a class is a row, a row of the sample a column, so
+// that vectors are full for any number of classes. ψ and ℓ̃ of many rows are computed a block at a time.
 type learner struct {
 	*design
-	psi, tilt                []float32 // of a block, or of all rows
-	scores, p, turn, inverse []float32 // of a block: C, C, 1 and 1 numbers for each row
-	weights, slopes          []float32 // Θ, and the slopes by it
-	logs                     []float64 // ln of inverse
+	psi, tilt        []float32 // of a block, or of all blocks: B×D and C×B
+	scores, p        []float32 // of a block: (C+1)×B
+	most, sum, scale []float32 // of a block: B
+	weights, slopes  []float32 // Θ, and the slopes by it
+	logs             []float64 // ln Σ exp
 }
 
 // keptNumbers is up to how many numbers ψ and ℓ̃ of all rows are kept: 16 MB.
@@ -300,9 +300,9 @@ const keptNumbers = 1 << 22
 
 func newLearner(d *design) *learner {
 	singles := func(n int) []float32 { return make([]float32, n) }
-	n, c, k := min(designRows, d.rows), d.classes, d.width*(d.classes+1)
+	n, c, k := min(designRows, d.rows), d.classes+1, d.width*(d.classes+1)
 	return &learner{
-		design: d, scores: singles(n * c), p: singles(n * c), turn: singles(n), inverse: singles(n),
+		design: d, scores: singles(n * c), p: singles(n * c), most: singles(n), sum: singles(n), scale: singles(n),
 		weights: singles(k), slopes: singles(k), logs: make([]float64, n),
 	}
 }
@@ -315,63 +315,72 @@ func (d *learner) block(lo, rows int) (psi, tilt []float32) {
 	}
 	if len(d.tilt) < (lo+rows)*c {
 		d.fill(start, start+rows)
-		d.psi = appendSingles(d.psi, d.design.psi[:rows*d.width])
-		d.tilt = appendSingles(d.tilt, d.design.tilt[:rows*c])
+		for _, v := range d.design.psi[:rows*d.width] {
+			d.psi = append(d.psi, float32(v))
+		}
+		for k := range c {
+			for at := range rows {
+				d.tilt = append(d.tilt, float32(d.design.tilt[at*c+k]))
+			}
+		}
 	}
 	return d.psi[lo*d.width : (lo+rows)*d.width], d.tilt[lo*c : (lo+rows)*c]
 }
 
-func appendSingles(to []float32, x []float64) []float32 {
-	for _, v := range x {
-		to = append(to, float32(v))
-	}
-	return to
-}
-
-// gradient is the mean NLL by weight and, in grad, its slopes ΨᵀG/Σ w, where row i of G is
+// gradient is the mean NLL by weight and, in grad, its slopes GᵀΨ/Σ w, where row i of G is
 // w_i times p_ic − q_ic for W and Σ_c ℓ̃_ic (p_ic − q_ic) for a.
 func (d *learner) gradient(theta, grad []float64) (loss float64) {
 	n, c, by := d.width, d.classes, blas.Current()
-	w, a, ofW, ofA := d.weights[:n*c], d.weights[n*c:], d.slopes[:n*c], d.slopes[n*c:]
 	for at, v := range theta {
 		d.weights[at] = float32(v)
 	}
 	clear(d.slopes)
 	for lo := 0; lo < d.rows; lo += designRows {
-		rows := min(designRows, d.rows-lo)
-		psi, tilt := d.block(lo, rows)
-		scores, p, turn, inverse := d.scores[:rows*c], d.p[:rows*c], d.turn[:rows], d.inverse[:rows]
-		by.Sgemv(gonum.NoTrans, rows, n, 1, psi, n, a, 1, 0, turn, 1)
+		b := min(designRows, d.rows-lo)
+		psi, tilt := d.block(lo, b)
+		by.Sgemm(gonum.NoTrans, gonum.Trans, c+1, b, n, 1, d.weights, n, psi, n, 0, d.scores, b)
+		scores, turn := d.scores[:c*b], d.scores[c*b:(c+1)*b]
 		for at := range turn { // log p is the scale times ℓ̃, but for a constant of the row
-			turn[at] += float32(d.scale)
+			turn[at] += float32(d.design.scale)
 		}
-		blas.ScaleRows(scores, turn, tilt, c)
-		by.Sgemm(gonum.NoTrans, gonum.NoTrans, rows, c, n, 1, psi, n, w, c, 1, scores, c)
-		blas.Softmax(p, scores, inverse, c)
-		for at, v := range inverse {
-			d.logs[at] = float64(v)
+		for k := 0; k < c*b; k += b {
+			blas.MulAdd(scores[k:k+b], turn, tilt[k:k+b])
 		}
-		blas.Log(d.logs[:rows], d.logs[:rows])
-		for at := range inverse {
-			g, z, row := p[at*c:(at+1)*c], scores[at*c:(at+1)*c], d.y.rows[lo+at]
-			logProb, weight := d.logs[at], d.y.W(row)
-			d.y.EachShare(row, func(k int, q float64) {
-				logProb += q * float64(z[k])
-				g[k] -= float32(q)
-			})
-			loss -= weight * logProb
-			if d.y.Weight != nil {
-				by.Sscal(c, float32(weight), g, 1)
-			}
-			turn[at] = by.Sdot(c, g, 1, tilt[at*c:], 1)
+		loss += d.errors(lo, b)
+		g, ofA := d.p[:c*b], d.p[c*b:(c+1)*b]
+		clear(ofA)
+		for k := 0; k < c*b; k += b {
+			blas.MulAdd(ofA, tilt[k:k+b], g[k:k+b])
 		}
-		by.Sgemm(gonum.Trans, gonum.NoTrans, n, c, rows, 1, psi, n, p, c, 1, ofW, c)
-		by.Sgemv(gonum.Trans, rows, n, 1, psi, n, turn, 1, 1, ofA, 1)
+		by.Sgemm(gonum.NoTrans, gonum.NoTrans, c+1, n, b, 1, d.p, b, psi, n, 1, d.slopes, n)
 	}
 	for at, v := range d.slopes {
 		grad[at] = float64(v) / d.total
 	}
 	return loss / d.total
+}
+
+// errors sets p to w (p − q) of b rows from lo on, and returns the sum of their weighted NLL.
+func (d *learner) errors(lo, b int) (loss float64) {
+	c, scores, p := d.classes, d.scores[:d.classes*b], d.p[:d.classes*b]
+	most, sum, scale, logs := d.most[:b], d.sum[:b], d.scale[:b], d.logs[:b]
+	blas.ExpColumns(p, sum, most, scores)
+	for at, v := range sum {
+		logs[at] = float64(v)
+		scale[at] = float32(d.y.weight(lo+at)) / v
+	}
+	blas.Log(logs, logs)
+	for k := range c {
+		blas.Times(p[k*b:(k+1)*b], scale)
+	}
+	for at := range b {
+		weight := d.y.weight(lo + at)
+		d.y.EachShare(d.y.rows[lo+at], func(k int, q float64) {
+			loss += weight * q * (logs[at] - float64(scores[k*b+at]-most[at]))
+			p[k*b+at] -= float32(weight * q)
+		})
+	}
+	return loss
 }
 
 // to moves to the optimum for σ from the one before.

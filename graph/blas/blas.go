@@ -9,8 +9,6 @@
 package blas
 
 import (
-	"slices"
-
 	"calibra/graph/simd"
 
 	"gonum.org/v1/gonum/blas"
@@ -45,24 +43,15 @@ func ExpNegative(dst, x []float64) { simd.ExpNegative64(dst, x) }
 // Log sets dst = ln x; dst may be x.
 func Log(dst, x []float64) { simd.Log64(dst, x) }
 
-// Softmax sets p to the softmax of each row of x (B×c), takes from x the largest of its row, and sets inverse (B) to
-// 1/Σ_l exp x_l of what is left.
-func Softmax(p, x, inverse []float32, c int) {
-	simd.LessMost(x, x, c)
-	simd.Exp(p, x)
-	simd.Dots(inverse, p, slices.Repeat([]float32{1}, c))
-	for i, sum := range inverse {
-		inverse[i] = 1 / sum
-	}
-	ScaleRows(p, inverse, p, c)
-}
+// MulAdd adds a∘x to y, number by number.
+func MulAdd(y, a, x []float32) { simd.MulAdd(y, a, x) }
 
-// ScaleRows sets each row of dst (B×c) to that of x times its number of by (B); dst may be x.
-func ScaleRows(dst, by, x []float32, c int) {
-	for i := range by {
-		simd.Outer(dst[i*c:(i+1)*c], by[i:i+1], x[i*c:(i+1)*c])
-	}
-}
+// Times multiplies y by x, number by number.
+func Times(y, x []float32) { simd.Times(y, x) }
+
+// ExpColumns sets most to the greatest of each column of x, whose rows are as long as most, p to exp(x − most), and sum
+// to the sum of each column of p.
+func ExpColumns(p, sum, most, x []float32) { simd.ExpColumns(p, sum, most, x) }
 
 // Install has gonum, Gorgonia and tensor multiply as [Current] does, from now on. It must not be called while products
 // run.

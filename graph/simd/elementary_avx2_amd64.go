@@ -15,3 +15,15 @@ func softplusAVX2(dst *float32, x *float32, n int, epsilon float32)
 
 //go:noescape
 func softplusSigmoidAVX2(alpha *float32, sigma *float32, a *float32, n int, epsilon float32)
+
+//go:noescape
+func mulAddAVX2(y *float32, a *float32, x *float32, n int)
+
+//go:noescape
+func timesAVX2(y *float32, x *float32, n int)
+
+//go:noescape
+func greatestAVX2(y *float32, x *float32, n int)
+
+//go:noescape
+func expLessAVX2(p *float32, sum *float32, x *float32, most *float32, n int)

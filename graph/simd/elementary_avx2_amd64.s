@@ -523,3 +523,221 @@ fullStore:
 done:
 	VZEROUPPER
 	RET
+
+// func mulAddAVX2(y *float32, a *float32, x *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·mulAddAVX2(SB), NOSPLIT, $0-32
+	MOVQ  n+24(FP), AX
+	MOVQ  y+0(FP), CX
+	MOVQ  a+8(FP), DX
+	MOVQ  x+16(FP), BX
+	TESTQ AX, AX
+	JLE   done
+
+loop:
+	CMPQ       AX, $0x08
+	JGE        fullLoad
+	LEAQ       tail<>+32(SB), SI
+	MOVQ       AX, DI
+	NEGQ       DI
+	VMOVUPS    (SI)(DI*4), Y2
+	VMASKMOVPS (CX), Y2, Y0
+	VMASKMOVPS (DX), Y2, Y1
+	VMASKMOVPS (BX), Y2, Y2
+	JMP        compute
+
+fullLoad:
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+
+compute:
+	VFMADD231PS Y1, Y2, Y0
+	CMPQ        AX, $0x08
+	JGE         fullStore
+	LEAQ        tail<>+32(SB), DX
+	NEGQ        AX
+	VMOVUPS     (DX)(AX*4), Y1
+	VMASKMOVPS  Y0, Y1, (CX)
+	JMP         done
+
+fullStore:
+	VMOVUPS Y0, (CX)
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
+	SUBQ    $0x08, AX
+	JG      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func timesAVX2(y *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·timesAVX2(SB), NOSPLIT, $0-24
+	MOVQ  n+16(FP), AX
+	MOVQ  y+0(FP), CX
+	MOVQ  x+8(FP), DX
+	TESTQ AX, AX
+	JLE   done
+
+loop:
+	CMPQ       AX, $0x08
+	JGE        fullLoad
+	LEAQ       tail<>+32(SB), BX
+	MOVQ       AX, SI
+	NEGQ       SI
+	VMOVUPS    (BX)(SI*4), Y1
+	VMASKMOVPS (CX), Y1, Y0
+	VMASKMOVPS (DX), Y1, Y1
+	JMP        compute
+
+fullLoad:
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+
+compute:
+	VMULPS     Y1, Y0, Y0
+	CMPQ       AX, $0x08
+	JGE        fullStore
+	LEAQ       tail<>+32(SB), DX
+	NEGQ       AX
+	VMOVUPS    (DX)(AX*4), Y1
+	VMASKMOVPS Y0, Y1, (CX)
+	JMP        done
+
+fullStore:
+	VMOVUPS Y0, (CX)
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	SUBQ    $0x08, AX
+	JG      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func greatestAVX2(y *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·greatestAVX2(SB), NOSPLIT, $0-24
+	MOVQ  n+16(FP), AX
+	MOVQ  y+0(FP), CX
+	MOVQ  x+8(FP), DX
+	TESTQ AX, AX
+	JLE   done
+
+loop:
+	CMPQ       AX, $0x08
+	JGE        fullLoad
+	LEAQ       tail<>+32(SB), BX
+	MOVQ       AX, SI
+	NEGQ       SI
+	VMOVUPS    (BX)(SI*4), Y1
+	VMASKMOVPS (CX), Y1, Y0
+	VMASKMOVPS (DX), Y1, Y1
+	JMP        compute
+
+fullLoad:
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+
+compute:
+	VMAXPS     Y1, Y0, Y0
+	CMPQ       AX, $0x08
+	JGE        fullStore
+	LEAQ       tail<>+32(SB), DX
+	NEGQ       AX
+	VMOVUPS    (DX)(AX*4), Y1
+	VMASKMOVPS Y0, Y1, (CX)
+	JMP        done
+
+fullStore:
+	VMOVUPS Y0, (CX)
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	SUBQ    $0x08, AX
+	JG      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func expLessAVX2(p *float32, sum *float32, x *float32, most *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expLessAVX2(SB), NOSPLIT, $0-40
+	MOVQ  n+32(FP), AX
+	MOVQ  x+16(FP), CX
+	MOVQ  most+24(FP), DX
+	MOVQ  sum+8(FP), BX
+	MOVQ  p+0(FP), SI
+	TESTQ AX, AX
+	JLE   done
+
+loop:
+	CMPQ       AX, $0x08
+	JGE        fullLoad
+	LEAQ       tail<>+32(SB), DI
+	MOVQ       AX, R8
+	NEGQ       R8
+	VMOVUPS    (DI)(R8*4), Y2
+	VMASKMOVPS (CX), Y2, Y0
+	VMASKMOVPS (DX), Y2, Y1
+	VMASKMOVPS (BX), Y2, Y2
+	JMP        compute
+
+fullLoad:
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VMOVUPS (BX), Y2
+
+compute:
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS c42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y1
+	VBROADCASTSS cc2d00000<>+0(SB), Y0
+	VMAXPS       Y1, Y0, Y1
+	VMULPS       c3fb8aa3b<>+0(SB), Y1, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VFNMADD231PS c3f317200<>+0(SB), Y0, Y1
+	VFNMADD231PS c35bfbe8e<>+0(SB), Y0, Y1
+	VBROADCASTSS c3ab6ddb0<>+0(SB), Y3
+	VFMADD213PS  c3c09205b<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aaa2b<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaa44<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f000000<>+0(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	CMPQ         AX, $0x08
+	JGE          fullStore
+	LEAQ         tail<>+32(SB), CX
+	NEGQ         AX
+	VMOVUPS      (CX)(AX*4), Y0
+	VMASKMOVPS   Y3, Y0, (SI)
+	VMASKMOVPS   Y2, Y0, (BX)
+	JMP          done
+
+fullStore:
+	VMOVUPS Y3, (SI)
+	VMOVUPS Y2, (BX)
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
+	ADDQ    $+32, SI
+	SUBQ    $0x08, AX
+	JG      loop
+
+done:
+	VZEROUPPER
+	RET

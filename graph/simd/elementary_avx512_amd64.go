@@ -15,3 +15,15 @@ func softplusAVX512(dst *float32, x *float32, n int, epsilon float32)
 
 //go:noescape
 func softplusSigmoidAVX512(alpha *float32, sigma *float32, a *float32, n int, epsilon float32)
+
+//go:noescape
+func mulAddAVX512(y *float32, a *float32, x *float32, n int)
+
+//go:noescape
+func timesAVX512(y *float32, x *float32, n int)
+
+//go:noescape
+func greatestAVX512(y *float32, x *float32, n int)
+
+//go:noescape
+func expLessAVX512(p *float32, sum *float32, x *float32, most *float32, n int)

@@ -650,3 +650,342 @@ fullStore:
 done:
 	VZEROUPPER
 	RET
+
+// func mulAddAVX512(y *float32, a *float32, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·mulAddAVX512(SB), NOSPLIT, $0-32
+	MOVQ n+24(FP), AX
+	MOVQ y+0(FP), DX
+	MOVQ a+8(FP), BX
+	MOVQ x+16(FP), SI
+
+pair:
+	CMPQ        AX, $0x20
+	JL          single
+	VMOVUPS     (DX), Z0
+	VMOVUPS     (BX), Z1
+	VMOVUPS     (SI), Z2
+	VMOVUPS     64(DX), Z3
+	VMOVUPS     64(BX), Z4
+	VMOVUPS     64(SI), Z5
+	VFMADD231PS Z1, Z2, Z0
+	VFMADD231PS Z4, Z5, Z3
+	VMOVUPS     Z0, (DX)
+	VMOVUPS     Z3, 64(DX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	SUBQ        $0x20, AX
+	JMP         pair
+
+single:
+	TESTQ AX, AX
+	JLE   done
+
+loop:
+	CMPQ      AX, $0x10
+	JGE       fullLoad
+	MOVQ      AX, CX
+	MOVQ      $+1, DI
+	SHLQ      CL, DI
+	DECQ      DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VMOVUPS.Z (SI), K1, Z2
+	JMP       compute
+
+fullLoad:
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS (SI), Z2
+
+compute:
+	VFMADD231PS Z1, Z2, Z0
+	CMPQ        AX, $0x10
+	JGE         fullStore
+	MOVQ        AX, CX
+	MOVQ        $+1, AX
+	SHLQ        CL, AX
+	DECQ        AX
+	KMOVW       AX, K1
+	VMOVUPS     Z0, K1, (DX)
+	JMP         done
+
+fullStore:
+	VMOVUPS Z0, (DX)
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	ADDQ    $+64, SI
+	SUBQ    $0x10, AX
+	JG      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func timesAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·timesAVX512(SB), NOSPLIT, $0-24
+	MOVQ n+16(FP), AX
+	MOVQ y+0(FP), DX
+	MOVQ x+8(FP), BX
+
+pair:
+	CMPQ    AX, $0x20
+	JL      single
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS 64(DX), Z2
+	VMOVUPS 64(BX), Z3
+	VMULPS  Z1, Z0, Z0
+	VMULPS  Z3, Z2, Z2
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z2, 64(DX)
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $0x20, AX
+	JMP     pair
+
+single:
+	TESTQ AX, AX
+	JLE   done
+
+loop:
+	CMPQ      AX, $0x10
+	JGE       fullLoad
+	MOVQ      AX, CX
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	JMP       compute
+
+fullLoad:
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+
+compute:
+	VMULPS  Z1, Z0, Z0
+	CMPQ    AX, $0x10
+	JGE     fullStore
+	MOVQ    AX, CX
+	MOVQ    $+1, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	VMOVUPS Z0, K1, (DX)
+	JMP     done
+
+fullStore:
+	VMOVUPS Z0, (DX)
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	SUBQ    $0x10, AX
+	JG      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func greatestAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·greatestAVX512(SB), NOSPLIT, $0-24
+	MOVQ n+16(FP), AX
+	MOVQ y+0(FP), DX
+	MOVQ x+8(FP), BX
+
+pair:
+	CMPQ    AX, $0x20
+	JL      single
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS 64(DX), Z2
+	VMOVUPS 64(BX), Z3
+	VMAXPS  Z1, Z0, Z0
+	VMAXPS  Z3, Z2, Z2
+	VMOVUPS Z0, (DX)
+	VMOVUPS Z2, 64(DX)
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $0x20, AX
+	JMP     pair
+
+single:
+	TESTQ AX, AX
+	JLE   done
+
+loop:
+	CMPQ      AX, $0x10
+	JGE       fullLoad
+	MOVQ      AX, CX
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	JMP       compute
+
+fullLoad:
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+
+compute:
+	VMAXPS  Z1, Z0, Z0
+	CMPQ    AX, $0x10
+	JGE     fullStore
+	MOVQ    AX, CX
+	MOVQ    $+1, AX
+	SHLQ    CL, AX
+	DECQ    AX
+	KMOVW   AX, K1
+	VMOVUPS Z0, K1, (DX)
+	JMP     done
+
+fullStore:
+	VMOVUPS Z0, (DX)
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	SUBQ    $0x10, AX
+	JG      loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func expLessAVX512(p *float32, sum *float32, x *float32, most *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·expLessAVX512(SB), NOSPLIT, $0-40
+	MOVQ n+32(FP), AX
+	MOVQ x+16(FP), DX
+	MOVQ most+24(FP), BX
+	MOVQ sum+8(FP), SI
+	MOVQ p+0(FP), DI
+
+pair:
+	CMPQ              AX, $0x20
+	JL                single
+	VMOVUPS           (DX), Z0
+	VMOVUPS           (BX), Z1
+	VMOVUPS           (SI), Z2
+	VMOVUPS           64(DX), Z3
+	VMOVUPS           64(BX), Z4
+	VMOVUPS           64(SI), Z5
+	VSUBPS            Z1, Z0, Z0
+	VSUBPS            Z4, Z3, Z3
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z4
+	VMINPS            Z0, Z1, Z1
+	VMINPS            Z3, Z4, Z4
+	VBROADCASTSS      cc2d00000<>+0(SB), Z0
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z1, Z0, Z1
+	VMAXPS            Z4, Z3, Z4
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z0
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z4, Z7
+	VRNDSCALEPS       $0x08, Z0, Z0
+	VRNDSCALEPS       $0x08, Z7, Z7
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z0, Z1
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z7, Z4
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z0, Z1
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z7, Z4
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z3
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z8
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z4, Z8
+	VMULPS            Z1, Z1, Z6
+	VMULPS            Z4, Z4, Z9
+	VFMADD213PS       Z1, Z6, Z3
+	VFMADD213PS       Z4, Z9, Z8
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z8, Z8
+	VSCALEFPS         Z0, Z3, Z3
+	VSCALEFPS         Z7, Z8, Z8
+	VADDPS            Z3, Z2, Z2
+	VADDPS            Z8, Z5, Z5
+	VMOVUPS           Z3, (DI)
+	VMOVUPS           Z2, (SI)
+	VMOVUPS           Z8, 64(DI)
+	VMOVUPS           Z5, 64(SI)
+	ADDQ              $+128, DX
+	ADDQ              $+128, BX
+	ADDQ              $+128, SI
+	ADDQ              $+128, DI
+	SUBQ              $0x20, AX
+	JMP               pair
+
+single:
+	TESTQ AX, AX
+	JLE   done
+
+loop:
+	CMPQ      AX, $0x10
+	JGE       fullLoad
+	MOVQ      AX, CX
+	MOVQ      $+1, R8
+	SHLQ      CL, R8
+	DECQ      R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VMOVUPS.Z (SI), K1, Z2
+	JMP       compute
+
+fullLoad:
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+	VMOVUPS (SI), Z2
+
+compute:
+	VSUBPS            Z1, Z0, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z0
+	VMAXPS            Z1, Z0, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z0
+	VRNDSCALEPS       $0x08, Z0, Z0
+	VFNMADD231PS.BCST c3f317200<>+0(SB), Z0, Z1
+	VFNMADD231PS.BCST c35bfbe8e<>+0(SB), Z0, Z1
+	VBROADCASTSS      c3ab6ddb0<>+0(SB), Z3
+	VFMADD213PS.BCST  c3c09205b<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3d2aaa2b<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3e2aaa44<>+0(SB), Z1, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z0, Z3, Z3
+	VADDPS            Z3, Z2, Z2
+	CMPQ              AX, $0x10
+	JGE               fullStore
+	MOVQ              AX, CX
+	MOVQ              $+1, AX
+	SHLQ              CL, AX
+	DECQ              AX
+	KMOVW             AX, K1
+	VMOVUPS           Z3, K1, (DI)
+	VMOVUPS           Z2, K1, (SI)
+	JMP               done
+
+fullStore:
+	VMOVUPS Z3, (DI)
+	VMOVUPS Z2, (SI)
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	ADDQ    $+64, SI
+	ADDQ    $+64, DI
+	SUBQ    $0x10, AX
+	JG      loop
+
+done:
+	VZEROUPPER
+	RET

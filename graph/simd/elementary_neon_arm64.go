@@ -15,3 +15,15 @@ func softplusNEON(dst *float32, x *float32, n int, epsilon float32)
 
 //go:noescape
 func softplusSigmoidNEON(alpha *float32, sigma *float32, a *float32, n int, epsilon float32)
+
+//go:noescape
+func mulAddNEON(y *float32, a *float32, x *float32, n int)
+
+//go:noescape
+func timesNEON(y *float32, x *float32, n int)
+
+//go:noescape
+func greatestNEON(y *float32, x *float32, n int)
+
+//go:noescape
+func expLessNEON(p *float32, sum *float32, x *float32, most *float32, n int)

@@ -916,6 +916,593 @@ part3One:
 	FMOVS F3, (R3)
 	JMP   part3Done
 
+// func mulAddNEON(y *float32, a *float32, x *float32, n int)
+TEXT ·mulAddNEON(SB), NOSPLIT, $0-32
+	MOVD n+24(FP), R0
+	MOVD y+0(FP), R1
+	MOVD a+8(FP), R2
+	MOVD x+16(FP), R3
+
+pair:
+	CMP   $0x08, R0
+	BLT   single
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	FMOVQ (R3), F2
+	FMOVQ 16(R1), F3
+	FMOVQ 16(R2), F4
+	FMOVQ 16(R3), F5
+	VFMLA V1.S4, V2.S4, V0.S4
+	VFMLA V4.S4, V5.S4, V3.S4
+	FMOVQ F0, (R1)
+	FMOVQ F3, 16(R1)
+	ADD   $+32, R1, R1
+	ADD   $+32, R2, R2
+	ADD   $+32, R3, R3
+	SUB   $0x08, R0, R0
+	JMP   pair
+
+single:
+	CMP $0x00, R0
+	BLE done
+
+loop:
+	CMP   $0x04, R0
+	BGE   fullLoad
+	TBZ   $0x02, R0, part1
+	FMOVQ (R1), F0
+
+part1Done:
+	TBZ   $0x02, R0, part2
+	FMOVQ (R2), F1
+
+part2Done:
+	TBZ   $0x02, R0, part3
+	FMOVQ (R3), F2
+
+part3Done:
+	JMP compute
+
+fullLoad:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	FMOVQ (R3), F2
+
+compute:
+	VFMLA V1.S4, V2.S4, V0.S4
+	CMP   $0x04, R0
+	BGE   fullStore
+	TBZ   $0x02, R0, part4
+	FMOVQ F0, (R1)
+
+part4Done:
+	JMP done
+
+fullStore:
+	FMOVQ F0, (R1)
+	ADD   $+16, R1, R1
+	ADD   $+16, R2, R2
+	ADD   $+16, R3, R3
+	SUBS  $0x04, R0, R0
+	BGT   loop
+
+done:
+	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R6
+	VLD1  (R6), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R0, part2One
+	FMOVD (R2), F1
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R6
+	VLD1  (R6), V1.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS (R2), F1
+	JMP   part2Done
+
+part3:
+	VMOVI $0x00, V2.B16
+	TBZ   $0x01, R0, part3One
+	FMOVD (R3), F2
+	TBZ   $0x00, R0, part3Done
+	ADD   $0x08, R3, R6
+	VLD1  (R6), V2.S[2]
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R0, part3Done
+	FMOVS (R3), F2
+	JMP   part3Done
+
+part4:
+	TBZ   $0x01, R0, part4One
+	FMOVD F0, (R1)
+	TBZ   $0x00, R0, part4Done
+	ADD   $0x08, R1, R0
+	VST1  V0.S[2], (R0)
+	JMP   part4Done
+
+part4One:
+	TBZ   $0x00, R0, part4Done
+	FMOVS F0, (R1)
+	JMP   part4Done
+
+// func timesNEON(y *float32, x *float32, n int)
+TEXT ·timesNEON(SB), NOSPLIT, $0-24
+	MOVD n+16(FP), R0
+	MOVD y+0(FP), R1
+	MOVD x+8(FP), R2
+
+pair:
+	CMP   $0x08, R0
+	BLT   single
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	FMOVQ 16(R1), F2
+	FMOVQ 16(R2), F3
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ F0, (R1)
+	FMOVQ F2, 16(R1)
+	ADD   $+32, R1, R1
+	ADD   $+32, R2, R2
+	SUB   $0x08, R0, R0
+	JMP   pair
+
+single:
+	CMP $0x00, R0
+	BLE done
+
+loop:
+	CMP   $0x04, R0
+	BGE   fullLoad
+	TBZ   $0x02, R0, part1
+	FMOVQ (R1), F0
+
+part1Done:
+	TBZ   $0x02, R0, part2
+	FMOVQ (R2), F1
+
+part2Done:
+	JMP compute
+
+fullLoad:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+
+compute:
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	CMP   $0x04, R0
+	BGE   fullStore
+	TBZ   $0x02, R0, part3
+	FMOVQ F0, (R1)
+
+part3Done:
+	JMP done
+
+fullStore:
+	FMOVQ F0, (R1)
+	ADD   $+16, R1, R1
+	ADD   $+16, R2, R2
+	SUBS  $0x04, R0, R0
+	BGT   loop
+
+done:
+	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R3
+	VLD1  (R3), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R0, part2One
+	FMOVD (R2), F1
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R3
+	VLD1  (R3), V1.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS (R2), F1
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R0, part3One
+	FMOVD F0, (R1)
+	TBZ   $0x00, R0, part3Done
+	ADD   $0x08, R1, R0
+	VST1  V0.S[2], (R0)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R0, part3Done
+	FMOVS F0, (R1)
+	JMP   part3Done
+
+// func greatestNEON(y *float32, x *float32, n int)
+TEXT ·greatestNEON(SB), NOSPLIT, $0-24
+	MOVD n+16(FP), R0
+	MOVD y+0(FP), R1
+	MOVD x+8(FP), R2
+
+pair:
+	CMP   $0x08, R0
+	BLT   single
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	FMOVQ 16(R1), F2
+	FMOVQ 16(R2), F3
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	WORD  $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
+	FMOVQ F0, (R1)
+	FMOVQ F2, 16(R1)
+	ADD   $+32, R1, R1
+	ADD   $+32, R2, R2
+	SUB   $0x08, R0, R0
+	JMP   pair
+
+single:
+	CMP $0x00, R0
+	BLE done
+
+loop:
+	CMP   $0x04, R0
+	BGE   fullLoad
+	TBZ   $0x02, R0, part1
+	FMOVQ (R1), F0
+
+part1Done:
+	TBZ   $0x02, R0, part2
+	FMOVQ (R2), F1
+
+part2Done:
+	JMP compute
+
+fullLoad:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+
+compute:
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	CMP   $0x04, R0
+	BGE   fullStore
+	TBZ   $0x02, R0, part3
+	FMOVQ F0, (R1)
+
+part3Done:
+	JMP done
+
+fullStore:
+	FMOVQ F0, (R1)
+	ADD   $+16, R1, R1
+	ADD   $+16, R2, R2
+	SUBS  $0x04, R0, R0
+	BGT   loop
+
+done:
+	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R3
+	VLD1  (R3), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R0, part2One
+	FMOVD (R2), F1
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R3
+	VLD1  (R3), V1.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS (R2), F1
+	JMP   part2Done
+
+part3:
+	TBZ   $0x01, R0, part3One
+	FMOVD F0, (R1)
+	TBZ   $0x00, R0, part3Done
+	ADD   $0x08, R1, R0
+	VST1  V0.S[2], (R0)
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R0, part3Done
+	FMOVS F0, (R1)
+	JMP   part3Done
+
+// func expLessNEON(p *float32, sum *float32, x *float32, most *float32, n int)
+TEXT ·expLessNEON(SB), NOSPLIT, $0-40
+	MOVD $constants<>(SB), R7
+	MOVD n+32(FP), R0
+	MOVD x+16(FP), R1
+	MOVD most+24(FP), R2
+	MOVD sum+8(FP), R3
+	MOVD p+0(FP), R6
+
+pair:
+	CMP   $0x08, R0
+	BLT   single
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	FMOVQ (R3), F2
+	FMOVQ 16(R1), F3
+	FMOVQ 16(R2), F4
+	FMOVQ 16(R3), F5
+	WORD  $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	WORD  $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	FMOVQ (R7), F1
+	FMOVQ (R7), F4
+	WORD  $0x4ea0f421 // fmin v1.4s, v1.4s, v0.4s
+	WORD  $0x4ea3f484 // fmin v4.4s, v4.4s, v3.4s
+	FMOVQ 16(R7), F0
+	FMOVQ 16(R7), F3
+	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	WORD  $0x4e24f464 // fmax v4.4s, v3.4s, v4.4s
+	FMOVQ 32(R7), F3
+	WORD  $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
+	WORD  $0x6e23dc87 // fmul v7.4s, v4.4s, v3.4s
+	WORD  $0x4e218800 // frintn v0.4s, v0.4s
+	WORD  $0x4e2188e7 // frintn v7.4s, v7.4s
+	FMOVQ 48(R7), F3
+	VFMLS V3.S4, V0.S4, V1.S4
+	VFMLS V3.S4, V7.S4, V4.S4
+	FMOVQ 64(R7), F3
+	VFMLS V3.S4, V0.S4, V1.S4
+	VFMLS V3.S4, V7.S4, V4.S4
+	FMOVQ 80(R7), F3
+	FMOVQ 80(R7), F8
+	FMOVQ 96(R7), F6
+	FMOVQ 96(R7), F9
+	VFMLA V3.S4, V1.S4, V6.S4
+	VFMLA V8.S4, V4.S4, V9.S4
+	FMOVQ 112(R7), F3
+	FMOVQ 112(R7), F8
+	VFMLA V6.S4, V1.S4, V3.S4
+	VFMLA V9.S4, V4.S4, V8.S4
+	FMOVQ 128(R7), F6
+	FMOVQ 128(R7), F9
+	VFMLA V3.S4, V1.S4, V6.S4
+	VFMLA V8.S4, V4.S4, V9.S4
+	FMOVQ 144(R7), F3
+	FMOVQ 144(R7), F8
+	VFMLA V6.S4, V1.S4, V3.S4
+	VFMLA V9.S4, V4.S4, V8.S4
+	WORD  $0x6e21dc26 // fmul v6.4s, v1.4s, v1.4s
+	WORD  $0x6e24dc89 // fmul v9.4s, v4.4s, v4.4s
+	VFMLA V3.S4, V6.S4, V1.S4
+	VFMLA V8.S4, V9.S4, V4.S4
+	FMOVQ 160(R7), F3
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD  $0x4e21a800 // fcvtns v0.4s, v0.4s
+	WORD  $0x4e21a8e7 // fcvtns v7.4s, v7.4s
+	WORD  $0x4f3f0406 // sshr v6.4s, v0.4s, #1
+	WORD  $0x4f3f04e8 // sshr v8.4s, v7.4s, #1
+	VSUB  V6.S4, V0.S4, V0.S4
+	VSUB  V8.S4, V7.S4, V7.S4
+	VSHL  $0x17, V6.S4, V6.S4
+	VSHL  $0x17, V8.S4, V8.S4
+	VADD  V3.S4, V6.S4, V6.S4
+	VADD  V3.S4, V8.S4, V8.S4
+	WORD  $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD  $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	VSHL  $0x17, V0.S4, V0.S4
+	VSHL  $0x17, V7.S4, V7.S4
+	FMOVQ 160(R7), F3
+	VADD  V3.S4, V0.S4, V0.S4
+	VADD  V3.S4, V7.S4, V7.S4
+	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD  $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
+	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	WORD  $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+	FMOVQ F1, (R6)
+	FMOVQ F2, (R3)
+	FMOVQ F4, 16(R6)
+	FMOVQ F5, 16(R3)
+	ADD   $+32, R1, R1
+	ADD   $+32, R2, R2
+	ADD   $+32, R3, R3
+	ADD   $+32, R6, R6
+	SUB   $0x08, R0, R0
+	JMP   pair
+
+single:
+	CMP $0x00, R0
+	BLE done
+
+loop:
+	CMP   $0x04, R0
+	BGE   fullLoad
+	TBZ   $0x02, R0, part1
+	FMOVQ (R1), F0
+
+part1Done:
+	TBZ   $0x02, R0, part2
+	FMOVQ (R2), F1
+
+part2Done:
+	TBZ   $0x02, R0, part3
+	FMOVQ (R3), F2
+
+part3Done:
+	JMP compute
+
+fullLoad:
+	FMOVQ (R1), F0
+	FMOVQ (R2), F1
+	FMOVQ (R3), F2
+
+compute:
+	WORD  $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
+	FMOVQ (R7), F1
+	WORD  $0x4ea0f421 // fmin v1.4s, v1.4s, v0.4s
+	FMOVQ 16(R7), F0
+	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
+	FMOVQ 32(R7), F0
+	WORD  $0x6e20dc20 // fmul v0.4s, v1.4s, v0.4s
+	WORD  $0x4e218800 // frintn v0.4s, v0.4s
+	FMOVQ 48(R7), F3
+	VFMLS V3.S4, V0.S4, V1.S4
+	FMOVQ 64(R7), F3
+	VFMLS V3.S4, V0.S4, V1.S4
+	FMOVQ 80(R7), F3
+	FMOVQ 96(R7), F4
+	VFMLA V3.S4, V1.S4, V4.S4
+	FMOVQ 112(R7), F3
+	VFMLA V4.S4, V1.S4, V3.S4
+	FMOVQ 128(R7), F4
+	VFMLA V3.S4, V1.S4, V4.S4
+	FMOVQ 144(R7), F3
+	VFMLA V4.S4, V1.S4, V3.S4
+	WORD  $0x6e21dc24 // fmul v4.4s, v1.4s, v1.4s
+	VFMLA V3.S4, V4.S4, V1.S4
+	FMOVQ 160(R7), F3
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21a800 // fcvtns v0.4s, v0.4s
+	WORD  $0x4f3f0404 // sshr v4.4s, v0.4s, #1
+	VSUB  V4.S4, V0.S4, V0.S4
+	VSHL  $0x17, V4.S4, V4.S4
+	VADD  V3.S4, V4.S4, V4.S4
+	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	VSHL  $0x17, V0.S4, V0.S4
+	VADD  V3.S4, V0.S4, V0.S4
+	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	CMP   $0x04, R0
+	BGE   fullStore
+	TBZ   $0x02, R0, part4
+	FMOVQ F1, (R6)
+
+part4Done:
+	TBZ   $0x02, R0, part5
+	FMOVQ F2, (R3)
+
+part5Done:
+	JMP done
+
+fullStore:
+	FMOVQ F1, (R6)
+	FMOVQ F2, (R3)
+	ADD   $+16, R1, R1
+	ADD   $+16, R2, R2
+	ADD   $+16, R3, R3
+	ADD   $+16, R6, R6
+	SUBS  $0x04, R0, R0
+	BGT   loop
+
+done:
+	RET
+
+part1:
+	VMOVI $0x00, V0.B16
+	TBZ   $0x01, R0, part1One
+	FMOVD (R1), F0
+	TBZ   $0x00, R0, part1Done
+	ADD   $0x08, R1, R8
+	VLD1  (R8), V0.S[2]
+	JMP   part1Done
+
+part1One:
+	TBZ   $0x00, R0, part1Done
+	FMOVS (R1), F0
+	JMP   part1Done
+
+part2:
+	VMOVI $0x00, V1.B16
+	TBZ   $0x01, R0, part2One
+	FMOVD (R2), F1
+	TBZ   $0x00, R0, part2Done
+	ADD   $0x08, R2, R8
+	VLD1  (R8), V1.S[2]
+	JMP   part2Done
+
+part2One:
+	TBZ   $0x00, R0, part2Done
+	FMOVS (R2), F1
+	JMP   part2Done
+
+part3:
+	VMOVI $0x00, V2.B16
+	TBZ   $0x01, R0, part3One
+	FMOVD (R3), F2
+	TBZ   $0x00, R0, part3Done
+	ADD   $0x08, R3, R8
+	VLD1  (R8), V2.S[2]
+	JMP   part3Done
+
+part3One:
+	TBZ   $0x00, R0, part3Done
+	FMOVS (R3), F2
+	JMP   part3Done
+
+part4:
+	TBZ   $0x01, R0, part4One
+	FMOVD F1, (R6)
+	TBZ   $0x00, R0, part4Done
+	ADD   $0x08, R6, R1
+	VST1  V1.S[2], (R1)
+	JMP   part4Done
+
+part4One:
+	TBZ   $0x00, R0, part4Done
+	FMOVS F1, (R6)
+	JMP   part4Done
+
+part5:
+	TBZ   $0x01, R0, part5One
+	FMOVD F2, (R3)
+	TBZ   $0x00, R0, part5Done
+	ADD   $0x08, R3, R0
+	VST1  V2.S[2], (R0)
+	JMP   part5Done
+
+part5One:
+	TBZ   $0x00, R0, part5Done
+	FMOVS F2, (R3)
+	JMP   part5Done
+
 DATA constants<>+0(SB)/4, $0x42b20000
 DATA constants<>+4(SB)/4, $0x42b20000
 DATA constants<>+8(SB)/4, $0x42b20000

@@ -11,6 +11,9 @@ type kernels struct {
 	softplus64                     func(dst, x *float64, n int, epsilon float64)
 	lgamma64, expNegative64, log64 func(dst, x *float64, n int)
 	gaussianRow                    func(row, sq *float32, n int, si, scale float32)
+	mulAdd                         func(y, a, x *float32, n int)
+	times, greatest                func(y, x *float32, n int)
+	expLess                        func(p, sum, x, most *float32, n int)
 
 	dot           func(x, y *float32, n int) float32
 	dots          func(y, m, b *float32, rows, n int)

@@ -31,6 +31,7 @@ var sets = [neon + 1]kernels{
 	avx512: {
 		exp: expAVX512, sigmoid: sigmoidAVX512, lgamma: lgammaAVX512, digamma: digammaAVX512,
 		softplus: softplusAVX512, softplusSigmoid: softplusSigmoidAVX512, lgammaDigamma: lgammaDigammaAVX512, gaussianRow: gaussianRowAVX512,
+		mulAdd: mulAddAVX512, times: timesAVX512, greatest: greatestAVX512, expLess: expLessAVX512,
 		softplus64: softplus64AVX512, lgamma64: lgamma64AVX512, expNegative64: expNegative64AVX512, log64: log64AVX512,
 		dot: dotAVX512, dots: dotsAVX512, less: lessAVX512, lessMost: lessMostAVX512, outer: outerAVX512, nearestTwo: nearestTwoAVX512, leastScores: leastScoresAVX512,
 		takeRows: takeRowsAVX512, addToRows: addToRowsAVX512, sumRows: sumRowsAVX512, sumShares: sumSharesAVX512, sumSharesFour: sumSharesFourAVX512, mostCode: mostCodeAVX512, addShares: addSharesAVX512,
@@ -54,6 +55,7 @@ var sets = [neon + 1]kernels{
 	avx2: {
 		exp: expAVX2, sigmoid: sigmoidAVX2, lgamma: lgammaAVX2, digamma: digammaAVX2,
 		softplus: softplusAVX2, softplusSigmoid: softplusSigmoidAVX2, lgammaDigamma: lgammaDigammaAVX2, gaussianRow: gaussianRowAVX2,
+		mulAdd: mulAddAVX2, times: timesAVX2, greatest: greatestAVX2, expLess: expLessAVX2,
 		softplus64: softplus64AVX2, lgamma64: lgamma64AVX2, expNegative64: expNegative64AVX2, log64: log64AVX2,
 		dot: dotAVX2, dots: dotsAVX2, less: lessAVX2, lessMost: lessMostAVX2, outer: outerAVX2, nearestTwo: nearestTwoAVX2, leastScores: leastScoresAVX2,
 		takeRows: takeRowsAVX2, addToRows: addToRowsAVX2, sumRows: sumRowsAVX2, sumShares: sumSharesAVX2, sumSharesFour: sumSharesFourAVX2, mostCode: mostCodeAVX2, addShares: addSharesAVX2,

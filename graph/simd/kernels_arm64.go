@@ -10,6 +10,7 @@ var sets = [neon + 1]kernels{
 	neon: {
 		exp: expNEON, sigmoid: sigmoidNEON, lgamma: lgammaNEON, digamma: digammaNEON,
 		softplus: softplusNEON, softplusSigmoid: softplusSigmoidNEON, lgammaDigamma: lgammaDigammaNEON, gaussianRow: gaussianRowNEON,
+		mulAdd: mulAddNEON, times: timesNEON, greatest: greatestNEON, expLess: expLessNEON,
 		softplus64: softplus64NEON, lgamma64: lgamma64NEON, expNegative64: expNegative64NEON, log64: log64NEON,
 		dot: dotNEON, dots: dotsNEON, outer: outerNEON, nearestTwo: nearestTwoNEON, leastScores: leastScoresNEON,
 		takeRows: takeRowsNEON, addToRows: addToRowsNEON, sumRows: sumRowsNEON, sumShares: sumSharesNEON, addShares: addSharesNEON,

@@ -27,6 +27,29 @@ func elementaryUnit() {
 		add(c[0], alpha, alpha)
 		return []vec{alpha, sigma}
 	})
+	columns()
+}
+
+// columns are the steps of a softmax whose classes are rows, so that vectors hold one class of many columns.
+func columns() {
+	each("mulAdd", "(y, a, x *float32, n int)", "", "y a x", "y", func(_, x []vec) []vec {
+		mulAdd(x[1], x[2], x[0])
+		return x[:1]
+	})
+	each("times", "(y, x *float32, n int)", "", "y x", "y", func(_, x []vec) []vec {
+		mul(x[1], x[0], x[0])
+		return x[:1]
+	})
+	each("greatest", "(y, x *float32, n int)", "", "y x", "y", func(_, x []vec) []vec {
+		greater(x[1], x[0], x[0])
+		return x[:1]
+	})
+	each("expLess", "(p, sum, x, most *float32, n int)", "", "x most sum", "p sum", func(_, x []vec) []vec {
+		sub(x[1], x[0], x[0])
+		p := exp(x[0])
+		add(p, x[2], x[2])
+		return []vec{p, x[2]}
+	})
 }
 
 func unary(name string, f func(x vec) vec) {
