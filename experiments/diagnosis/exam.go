@@ -143,11 +143,9 @@ func (x *exam) cutInTwo() (sets []*tested) {
 					sides[i] = 1
 				}
 			}
-			for _, g := range x.counted(parted(sides, 2), x.Search.Rows, x.Classes) {
-				if 2*len(g.rows) <= x.N { // else it is nearly all rows
-					sets = append(sets, g)
-				}
-			}
+			// more than half is nearly all rows
+			halves := slices.DeleteFunc(parted(sides, 2), func(rows []int) bool { return 2*len(rows) > x.N })
+			sets = append(sets, x.counted(halves, x.Search.Rows, x.Classes)...)
 		}
 	}
 	return sets

@@ -62,7 +62,8 @@ func (g *tested) member(n int) []bool {
 	return in
 }
 
-// count sums some rows, which are tested for the classes from one on. Gaps (N×(C+1); nil: 0) are not counted as errors.
+// count sums some rows for the classes that they are tested for: from one on. Gaps (N×(C+1); nil: 0) are not counted as
+// errors.
 func count(s *checked.Sample, rows []int, from int, gaps []float64) *tested {
 	classes := s.Classes + 1
 	sums := func() []float64 { return make([]float64, classes) }
@@ -72,7 +73,7 @@ func count(s *checked.Sample, rows []int, from int, gaps []float64) *tested {
 		w := s.W(i)
 		g.weight += w
 		squares += w * w
-		for c := range classes {
+		for c := from; c < classes; c++ {
 			p, q := s.Probability(i, c), s.Hit(i, c)
 			if gaps != nil {
 				q += gaps[i*classes+c]
@@ -101,28 +102,46 @@ func (x *exam) largest(ctx context.Context, rng *rand.Rand) ([]float64, error) {
 	}
 	sums := cumulative(s)
 	most := make([]float64, x.Redraws)
-	err := work.Parts{N: x.Redraws}.With(ctx, func() func(context.Context, int) error {
-		label, hits := make([]int32, s.N), make([]float64, s.Classes+1)
-		right := make([]float64, s.N) // w where the top class is the label
-		return func(_ context.Context, t int) error {
-			drawLabels(label, sums, rand.NewPCG(seeds[t], 0))
-			for i, y := range label {
-				if right[i] = 0; y == s.Top[i] {
-					right[i] = s.W(i)
-				}
+	bits := eight(0, 1)
+	err := work.Parts{N: (x.Redraws + 7) / 8}.With(ctx, func() func(context.Context, int) error {
+		label, hits := make([]int32, s.N), make([]float64, s.Classes)
+		right := make([]uint8, s.N) // of eight redraws, those whose label is the top class
+		return func(_ context.Context, b int) error {
+			most := most[8*b : min(8*b+8, x.Redraws)]
+			hit := func(t int, g *tested, c int, hits float64) {
+				most[t] = max(most[t], math.Abs(g.predicted[c]-hits)/math.Sqrt(g.variance[c]+steady))
 			}
-			for _, g := range sets {
-				clear(hits)
-				if g.from < s.Classes {
+			clear(right)
+			for t := range most {
+				drawLabels(label, s.Top, sums, rand.NewPCG(seeds[8*b+t], 0))
+				for i, y := range label {
+					if y == s.Top[i] {
+						right[i] |= 1 << t
+					}
+				}
+				for _, g := range sets {
+					if g.from == s.Classes {
+						continue
+					}
+					clear(hits)
 					for _, i := range g.rows {
 						hits[label[i]] += s.W(i)
 					}
+					for c := g.from; c < s.Classes; c++ {
+						hit(t, g, c, hits[c])
+					}
 				}
+			}
+			for _, g := range sets {
+				var hits [8]float64
 				for _, i := range g.rows {
-					hits[s.Classes] += right[i]
+					w := s.W(i)
+					for t, bit := range &bits[right[i]] {
+						hits[t] += w * bit
+					}
 				}
-				for c := g.from; c <= s.Classes; c++ {
-					most[t] = max(most[t], math.Abs(g.predicted[c]-hits[c])/math.Sqrt(g.variance[c]+steady))
+				for t := range most {
+					hit(t, g, s.Classes, hits[t])
 				}
 			}
 			return nil
@@ -133,6 +152,16 @@ func (x *exam) largest(ctx context.Context, rng *rand.Rand) ([]float64, error) {
 	}
 	slices.Sort(most)
 	return most, nil
+}
+
+// eight are, of each byte, its bits from the lowest on: as numbers, of 0 and of 1.
+func eight(zero, one float64) (of [256][8]float64) {
+	for b := range of {
+		for k := range 8 {
+			of[b][k] = zero + float64(b>>k&1)*(one-zero)
+		}
+	}
+	return of
 }
 
 // cumulative is Σ_{l ≤ c} p_il (N×C).
@@ -147,13 +176,16 @@ func cumulative(s *checked.Sample) []float32 {
 	return out
 }
 
-// drawLabels draws a label of each row from cumulative probabilities.
-func drawLabels(label []int32, cumulative []float32, source *rand.PCG) {
+// drawLabels draws a label of each row from cumulative probabilities, and looks for it from the top class on.
+func drawLabels(label, top []int32, cumulative []float32, source *rand.PCG) {
 	classes := len(cumulative) / len(label)
 	for i := range label {
 		row := cumulative[i*classes : (i+1)*classes]
 		u := float32(source.Uint64()>>40) * 0x1p-24 * row[classes-1]
-		y := 0
+		y := int(top[i])
+		for y > 0 && u < row[y-1] {
+			y--
+		}
 		for y < classes-1 && u >= row[y] {
 			y++
 		}
@@ -171,33 +203,36 @@ func (x *exam) swings(ctx context.Context, rng *rand.Rand) ([]float64, error) {
 		sign[k] = rng.Uint64()
 	}
 	most := make([]float64, replicates)
-	blocks := (replicates + swingBlock - 1) / swingBlock
-	err := work.Parts{N: blocks}.With(ctx, func() func(context.Context, int) error {
-		var signs, e, sum []float64
+	signed := eight(1, -1)
+	err := work.Parts{N: (replicates + 63) / 64}.With(ctx, func() func(context.Context, int) error {
+		of := make([]uint64, s.N) // the signs of each row in 64 replicates
+		signs, e, sum := make([]float64, swingRows*64), []float64(nil), []float64(nil)
 		return func(_ context.Context, b int) error {
-			first := b * swingBlock
-			n := min(swingBlock, replicates-first)
+			most := most[64*b : min(64*b+64, replicates)]
+			clear(of)
+			for t := range most {
+				for i := range of {
+					of[i] |= sign[(64*b+t)*words+i/64] >> (i % 64) & 1 << t
+				}
+			}
 			for _, g := range sets {
 				wide := s.Classes + 1 - g.from
-				sum = append(sum[:0], make([]float64, n*wide)...)
-				for lo := 0; lo < len(g.rows); lo += swingBlock {
-					rows := g.rows[lo:min(lo+swingBlock, len(g.rows))]
-					signs, e = signs[:0], e[:0]
-					for t := range n {
-						for _, i := range rows {
-							signs = append(signs, 1-2*float64(sign[(first+t)*words+i/64]>>(i%64)&1))
+				sum = append(sum[:0], make([]float64, wide*64)...)
+				for rows := range slices.Chunk(g.rows, swingRows) {
+					e = e[:0]
+					for k, i := range rows {
+						for t := range 8 {
+							*(*[8]float64)(signs[k*64+8*t:]) = signed[uint8(of[i]>>(8*t))]
 						}
-					}
-					for _, i := range rows {
 						for c := g.from; c <= s.Classes; c++ {
 							e = append(e, s.W(i)*(s.Miss(i, c)-g.gap(c)))
 						}
 					}
-					blas.Current().Dgemm(gonum.NoTrans, gonum.NoTrans, n, wide, len(rows), 1, signs, len(rows), e, wide, 1, sum, wide)
+					blas.Current().Dgemm(gonum.Trans, gonum.NoTrans, wide, 64, len(rows), 1, e, wide, signs, 64, 1, sum, 64)
 				}
-				for t := range n {
-					for c := range wide {
-						most[first+t] = max(most[first+t], math.Abs(sum[t*wide+c])/math.Sqrt(g.spread[g.from+c]+steady))
+				for c := range wide {
+					for t := range most {
+						most[t] = max(most[t], math.Abs(sum[c*64+t])/math.Sqrt(g.spread[g.from+c]+steady))
 					}
 				}
 			}
@@ -211,8 +246,8 @@ func (x *exam) swings(ctx context.Context, rng *rand.Rand) ([]float64, error) {
 	return most, nil
 }
 
-// swingBlock is how many replicates, and rows, are multiplied at once.
-const swingBlock = 256
+// swingRows are multiplied at once.
+const swingRows = 256
 
 // interval is the simultaneous interval of a gap,
 //
