@@ -18,7 +18,8 @@ type describer struct {
 	*exam
 	features *mat.Dense
 	mean, sd []float64
-	cuts     *coordinates // of the features
+	columns  []int        // that rows are cut by, ascending
+	cuts     *coordinates // of the columns; nil where nothing is described
 	share    []float64    // of the rows, that are predicted to be of each class
 }
 
@@ -28,8 +29,7 @@ func (x *exam) describer() *describer {
 		d.features = x.Features
 	}
 	d.mean, d.sd = checked.Moments(d.features)
-	d.cuts = &coordinates{rows: x.N, on: checked.FirstToLast(x.N)}
-	d.cuts.addColumns(d.features)
+	d.columns = slices.Sorted(slices.Values(checked.Descending(d.sd)[:min(len(d.sd), searchFeatures)]))
 	for i := range x.N {
 		d.share[x.Top[i]] += 1 / float64(x.N)
 	}

@@ -89,7 +89,7 @@ func (x *exam) search(rng *rand.Rand) error {
 	for h := range features {
 		_, on := apart(half, h)
 		features[h] = coordinates{rows: x.N, on: on}
-		features[h].addColumns(x.words.features)
+		features[h].addColumns(x.words.features, x.words.columns)
 	}
 	x.raw = x.regions(x.Sample, half, features, rng)
 	if x.recovered == nil || x.recovered.NLL.Global.Low <= leastGain {

@@ -189,10 +189,10 @@ func (a *atlas) axis(name string, w []float64) string {
 	}
 	name += fmt.Sprintf(", %.0f %% of the variance", 100*stat.PopVariance(along, nil)/size/mat.Trace(&a.cov))
 	best, like := -1, namingCorrelation
-	for _, feature := range a.words.cuts.all {
-		mat.Col(v, feature.column, a.words.features)
+	for _, j := range a.words.columns {
+		mat.Col(v, j, a.words.features)
 		if r := math.Abs(stat.Correlation(along, v, nil)); r > like {
-			best, like = feature.column, r
+			best, like = j, r
 		}
 	}
 	if best >= 0 {

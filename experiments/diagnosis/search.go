@@ -72,51 +72,101 @@ type coordinate struct {
 	trust  float64   // what |T| along it counts
 }
 
-// add adds so many coordinates with cuts at their quantiles and returns them; the k-th is value(k, i) at row i.
-func (c *coordinates) add(count int, value func(k, i int) float64) []*coordinate {
+// add adds so many coordinates with cuts at their quantiles and returns them; write sets dst to those of row i, from
+// one on.
+func (c *coordinates) add(count int, write func(dst []float64, from, i int)) []*coordinate {
 	added := make([]*coordinate, count)
-	work.Each(count, 1, func(k int) {
-		values, seen := make([]float64, c.rows), make([]float64, len(c.on))
-		for i := range values {
-			values[i] = value(k, i)
+	work.Ranges(count, 16, func(lo, hi int) { // together they read what lies together
+		row, values := make([]float64, hi-lo), make([][]float64, hi-lo)
+		for k := range values {
+			values[k] = make([]float64, c.rows)
 		}
-		for at, i := range c.on {
-			seen[at] = values[i]
-		}
-		slices.Sort(seen)
-		var cuts []float64
-		for k := 1; k < searchCuts; k++ {
-			// halfway between two rows: a cut lies in a gap of the values
-			if at := k * len(seen) / searchCuts; at > 0 && seen[at] > seen[at-1] {
-				cuts = append(cuts, (seen[at]+seen[at-1])/2)
+		for i := range c.rows {
+			write(row, lo, i)
+			for k, v := range row {
+				values[k][i] = v
 			}
 		}
-		added[k] = cutAt(values, cuts...)
+		for k, v := range values {
+			added[lo+k] = cutAt(v, quantileCuts(checked.Pick(v, c.on))...)
+		}
 	})
 	c.all = append(c.all, added...)
 	return added
 }
 
+// quantileCuts are the cuts of values at their quantiles, each halfway between two of them: in a gap. Values are put
+// into buckets of equal width, of which only those are sorted that hold a quantile.
+func quantileCuts(values []float64) (cuts []float64) {
+	const buckets = 1024
+	low := slices.Min(values)
+	inUnit := buckets / (slices.Max(values) - low)
+	bucket := func(v float64) int {
+		if k := (v - low) * inUnit; k < buckets {
+			return int(k)
+		}
+		return buckets - 1 // the largest, and all of no width
+	}
+	begin := make([]int, buckets+1)
+	for _, v := range values {
+		begin[bucket(v)+1]++
+	}
+	for k := range buckets {
+		begin[k+1] += begin[k]
+	}
+	ordered, next := make([]float64, len(values)), slices.Clone(begin)
+	for _, v := range values {
+		k := bucket(v)
+		ordered[next[k]] = v
+		next[k]++
+	}
+	last := -1                       // bucket that is sorted
+	sorted := func(at int) float64 { // asked in ascending order
+		if k := bucket(ordered[at]); k > last {
+			slices.Sort(ordered[begin[k]:begin[k+1]])
+			last = k
+		}
+		return ordered[at]
+	}
+	for k := 1; k < searchCuts; k++ {
+		if at := k * len(values) / searchCuts; at > 0 {
+			if below, above := sorted(at-1), sorted(at); above > below {
+				cuts = append(cuts, (above+below)/2)
+			}
+		}
+	}
+	return cuts
+}
+
 // cutAt is a coordinate of these values (N) with these cuts, ascending, at most searchCuts − 1.
 func cutAt(values []float64, cuts ...float64) *coordinate {
+	var ends [searchCuts]float64
+	for k := copy(ends[:], cuts); k < searchCuts; k++ {
+		ends[k] = math.NaN() // which lies below no value
+	}
 	bin := make([]uint8, len(values))
 	for i, v := range values {
 		at := 0
 		for step := searchCuts / 2; step > 0; step /= 2 {
-			if at+step <= len(cuts) && cuts[at+step-1] <= v {
-				at += step
+			past := 0 // no branch, which would be guessed wrong half the time
+			if ends[at+step-1] <= v {
+				past = 1
 			}
+			at += past * step
 		}
 		bin[i] = uint8(at)
 	}
 	return &coordinate{bin: bin, cuts: cuts, trust: 1}
 }
 
-// addColumns adds the features of largest variance.
-func (c *coordinates) addColumns(features *mat.Dense) {
-	_, sd := checked.Moments(features)
-	columns := slices.Sorted(slices.Values(checked.Descending(sd)[:min(len(sd), searchFeatures)]))
-	for k, added := range c.add(len(columns), func(k, i int) float64 { return features.At(i, columns[k]) }) {
+// addColumns adds features.
+func (c *coordinates) addColumns(features *mat.Dense, columns []int) {
+	for k, added := range c.add(len(columns), func(dst []float64, from, i int) {
+		row := features.RawRowView(i)
+		for k := range dst {
+			dst[k] = row[columns[from+k]]
+		}
+	}) {
 		added.column = columns[k]
 	}
 }
@@ -427,13 +477,17 @@ func (x *exam) pieces(s *checked.Sample, features coordinates, rng *rand.Rand) (
 	space := newSpace(checked.RowsOf(x.embedding, on), s.Misses(on, s.Classes+1))
 	placed := space.place(x.embedding)
 	_, all := placed.Dims()
-	for _, added := range c.add(all-d, func(k, i int) float64 { return placed.At(i, d+k) }) {
+	for _, added := range c.add(all-d, func(dst []float64, from, i int) { copy(dst, placed.RawRowView(i)[d+from:]) }) {
 		added.trust = learned
 	}
 	here := checked.RowsOf(x.embedding, on)
 	for k := min(x.Search.Codewords, max(1, len(on)/x.Search.Rows)); k > 0; k /= 2 { // few codewords lie amid large clusters
 		words := lloyd(here, k, rng)
-		apart := func(w, i int) float64 { return checked.Squared(x.embedding.RawRowView(i), words.RawRowView(w)) }
+		apart := func(dst []float64, from, i int) {
+			for w := range dst {
+				dst[w] = checked.Squared(x.embedding.RawRowView(i), words.RawRowView(from+w))
+			}
+		}
 		for _, added := range c.add(k, apart) {
 			added.ball = true
 		}
