@@ -53,6 +53,9 @@ const (
 	learned = .75
 	// overlap of two pieces, as a share of the smaller, that may make them one region.
 	overlap = .5
+	// nearBest is the share of the best score by which another may lie below it and yet be it: far more than sums are off
+	// that are rounded whenever residuals are shifted.
+	nearBest = 1e-6
 	// oneCluster is the share of the variance between two clusters that lies within them from which on they are one.
 	oneCluster = .15
 )
@@ -195,6 +198,7 @@ type finder struct {
 	least              int         // rows of a piece
 	place              *mat.Dense  // the embedding (N×d)
 	rng                *rand.Rand
+	kept               [][]sums // those of all rows, of each class, along the coordinates that were there when last asked
 }
 
 // find is pieces, each what is largest in what those before leave unexplained, and once more, in what all others leave.
@@ -232,8 +236,24 @@ func (f *finder) explain(piece []condition) []float64 {
 
 // shift adds gaps, so many times, to the residuals of a piece.
 func (f *finder) shift(piece []condition, times float64, gap []float64) {
-	for _, at := range f.within(checked.FirstToLast(len(f.on)), piece...) {
-		floats.AddScaled(f.residual[at], times, gap)
+	rows := f.within(checked.FirstToLast(len(f.on)), piece...)
+	on := checked.Pick(f.on, rows)
+	for class, kept := range f.kept {
+		before := f.terms(rows, class)
+		for _, at := range rows {
+			f.residual[at][class] += times * gap[class]
+		}
+		change := f.terms(rows, class)
+		for k := range change {
+			change[k] = change[k].less(before[k])
+		}
+		work.Each(len(kept), 1, func(j int) {
+			for k, i := range on {
+				sums := &kept[j][f.all[j].bin[i]]
+				sums.residual += change[k].residual
+				sums.square += change[k].square
+			}
+		})
 	}
 }
 
@@ -242,10 +262,11 @@ func (f *finder) shift(piece []condition, times float64, gap []float64) {
 func (f *finder) next(must bool) [][]condition {
 	all := checked.FirstToLast(len(f.on))
 	// what differs most from the rest is cut off first; where nothing does, the error is alike
-	cuts := f.best(all, checked.FirstToLast(f.classes), contrast, func(kept, _ side) float64 { return kept.statistic() })
-	first := cuts[0]
+	classes := checked.FirstToLast(f.classes)
+	first := f.best(all, classes, f.promising(contrast), contrast)
 	if first.score < searchStatistic {
-		first = cuts[1]
+		alone := func(kept, _ *side) float64 { return kept.statistic() }
+		first = f.best(all, classes, f.promising(alone), alone)
 	}
 	if first.class < 0 || !must && first.score < searchStatistic {
 		return nil
@@ -254,7 +275,7 @@ func (f *finder) next(must bool) [][]condition {
 	piece := []condition{first.condition}
 	rows := f.within(all, piece...)
 	for len(piece) < searchConditions {
-		next := f.best(rows, []int{class}, contrast)[0]
+		next := f.best(rows, []int{class}, checked.FirstToLast(len(f.all)), contrast)
 		if next.score < searchStatistic*f.factor(class) {
 			break
 		}
@@ -276,8 +297,7 @@ func (f *finder) modes(piece []condition, class int) [][]condition {
 		part := append(slices.Clone(piece), condition{between, 0, above})
 		kept := f.within(rows, part[len(piece)])
 		var all side
-		for _, at := range kept {
-			term := f.term(at, class)
+		for _, term := range f.terms(kept, class) {
 			all.add(&term)
 		}
 		if len(kept) >= f.least && all.statistic() >= searchStatistic*f.factor(class) {
@@ -365,13 +385,26 @@ func (s side) deviation() float64 { return math.Sqrt(s.spread()+steady/2) / s.we
 
 func (s side) statistic() float64 { return math.Abs(s.residual) / math.Sqrt(s.spread()+steady) }
 
-// term is what a row adds to the sums of a class.
-func (f *finder) term(at, class int) side {
-	return sideOf(f.weight[at], f.residual[at][class], f.variance[at][class])
+// sums are those of the rows in each bin of a coordinate.
+type sums [searchCuts]side
+
+func (s *sums) add(bin []uint8, rows []int, terms []side) {
+	for k, i := range rows {
+		s[bin[i]].add(&terms[k])
+	}
+}
+
+// terms are what rows add to the sums of a class.
+func (f *finder) terms(rows []int, class int) []side {
+	terms := make([]side, len(rows))
+	for k, at := range rows {
+		terms[k] = sideOf(f.weight[at], f.residual[at][class], f.variance[at][class])
+	}
+	return terms
 }
 
 // score is how much a side of a cut is worth, by its sums and those of the other side.
-type score func(kept, other side) float64
+type score func(kept, other *side) float64
 
 // bestCut is the side of a cut of largest score in any class; class −1 for none.
 type bestCut struct {
@@ -380,61 +413,58 @@ type bestCut struct {
 	score float64
 }
 
-// best are the sides of cuts of rows that score best by each of scores, weighed. Of equal ones it is the first by
-// class, coordinate and cut.
-func (f *finder) best(rows, classes []int, scores ...score) []bestCut {
-	wide := sums + ofClass*len(classes)
-	terms := make([]float64, len(rows)*wide)
-	for k, at := range rows {
-		to := terms[k*wide : (k+1)*wide]
-		for j, class := range classes {
-			s := f.term(at, class)
-			to[0], to[1] = s.rows, s.weight
-			copy(to[sums+ofClass*j:], []float64{s.residual, s.variance, s.square})
-		}
-	}
-	tried := make([][]bestCut, len(f.all)*len(classes))
-	work.Each(len(f.all), 1, func(j int) {
-		bins := make([]float64, searchCuts*wide)
-		for k, at := range rows {
-			b := int(f.all[j].bin[f.on[at]]) * wide
-			floats.Add(bins[b:b+wide], terms[k*wide:(k+1)*wide])
-		}
-		for k, class := range classes {
-			var sides [searchCuts]side
-			for b := range sides {
-				all := bins[b*wide : (b+1)*wide]
-				own := all[sums+ofClass*k:]
-				sides[b] = side{all[0], all[1], own[0], own[1], own[2]}
-			}
-			tried[k*len(f.all)+j] = f.bestOf(j, class, &sides, scores)
-		}
-	})
-	best := slices.Repeat([]bestCut{{class: -1}}, len(scores))
-	for _, cuts := range tried {
-		for k, cut := range cuts {
-			if cut.score > best[k].score {
-				best[k] = cut
+// best is the side of a cut of rows, along these coordinates, of largest score, weighed. Of equal ones it is the first
+// by class, coordinate and cut.
+func (f *finder) best(rows, classes, coordinates []int, score score) bestCut {
+	best, on := bestCut{class: -1}, checked.Pick(f.on, rows)
+	for _, class := range classes {
+		terms, tried := f.terms(rows, class), make([]bestCut, len(coordinates))
+		work.Each(len(coordinates), 1, func(k int) {
+			var sums sums
+			sums.add(f.all[coordinates[k]].bin, on, terms)
+			tried[k] = f.bestOf(coordinates[k], class, &sums, score)
+		})
+		for _, cut := range tried {
+			if cut.score > best.score {
+				best = cut
 			}
 		}
 	}
 	return best
 }
 
-// sums are how many a bin has of its rows, and ofClass how many more of each class.
-const sums, ofClass = 2, 3
+// promising are the coordinates along which the best side of a cut of all rows may lie, by the sums that are kept.
+func (f *finder) promising(score score) (near []int) {
+	all := checked.FirstToLast(len(f.on))
+	for class, known := range f.kept {
+		more, terms := make([]sums, len(f.all)-len(known)), f.terms(all, class)
+		work.Each(len(more), 1, func(j int) { more[j].add(f.all[len(known)+j].bin, f.on, terms) })
+		f.kept[class] = append(known, more...)
+	}
+	scores := make([]float64, len(f.all))
+	work.Each(len(scores), 1, func(j int) {
+		for class := range f.kept {
+			scores[j] = max(scores[j], f.bestOf(j, class, &f.kept[class][j], score).score)
+		}
+	})
+	least := (1 - nearBest) * slices.Max(scores)
+	for j, score := range scores {
+		if score > 0 && score >= least {
+			near = append(near, j)
+		}
+	}
+	return near
+}
 
-// bestOf are those of one coordinate and class, by the sums of the rows in each bin.
-func (f *finder) bestOf(coordinate, class int, bins *[searchCuts]side, scores []score) []bestCut {
-	of, best := f.all[coordinate], slices.Repeat([]bestCut{{class: -1}}, len(scores))
-	try := func(k condition, kept, other side) {
+// bestOf is that of one coordinate and class, by the sums of the rows in each bin.
+func (f *finder) bestOf(coordinate, class int, bins *sums, score score) bestCut {
+	of, best := f.all[coordinate], bestCut{class: -1}
+	try := func(k condition, kept, other *side) {
 		if kept.rows < float64(f.least) {
 			return
 		}
-		for at, score := range scores {
-			if s := of.trust * f.factor(class) * score(kept, other); s > best[at].score {
-				best[at] = bestCut{k, class, s}
-			}
+		if s := of.trust * f.factor(class) * score(kept, other); s > best.score {
+			best = bestCut{k, class, s}
 		}
 	}
 	var all, below side
@@ -444,20 +474,21 @@ func (f *finder) bestOf(coordinate, class int, bins *[searchCuts]side, scores []
 	for cut := range of.cuts {
 		below.add(&bins[cut])
 		above := all.less(below)
-		try(condition{coordinate, cut, false}, below, above)
+		try(condition{coordinate, cut, false}, &below, &above)
 		if !of.ball { // what lies outside a ball is no neighbourhood
-			try(condition{coordinate, cut, true}, above, below)
+			try(condition{coordinate, cut, true}, &above, &below)
 		}
 	}
 	return best
 }
 
 // contrast is by how many standard deviations the gap of a side differs from that of the other, which is no larger.
-func contrast(kept, other side) float64 {
-	if other.rows == 0 || math.Abs(kept.gap()) < math.Abs(other.gap()) {
+func contrast(kept, other *side) float64 {
+	own, others := kept.gap(), other.gap()
+	if other.rows == 0 || math.Abs(own) < math.Abs(others) {
 		return 0
 	}
-	return math.Abs(kept.gap()-other.gap()) / math.Hypot(kept.deviation(), other.deviation())
+	return math.Abs(own-others) / math.Hypot(kept.deviation(), other.deviation())
 }
 
 // factor is what a class counts beside the top class.
@@ -494,7 +525,7 @@ func (x *exam) pieces(s *checked.Sample, features coordinates, rng *rand.Rand) (
 	}
 	f := &finder{coordinates: c, least: x.Search.Rows, place: x.embedding, rng: rng}
 	tried := worst(s, c)
-	f.classes = len(tried)
+	f.classes, f.kept = len(tried), make([][]sums, len(tried))
 	for _, i := range on {
 		var e, v []float64
 		for _, y := range tried {
