@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"calibra/data"
@@ -21,7 +23,8 @@ import (
 )
 
 // costs are the seconds of fits, of one thread of the processor, to what the sources of timed have.
-// CALIBRA_RECORD=1 go test -timeout 60m -run TestCosts ./experiments/run writes them anew.
+// CALIBRA_RECORD=1 go test -timeout 60m -run TestCosts ./experiments/run writes them anew. CALIBRA_RECORD=NAME
+// writes those of one method alone, of the sources that are there.
 const costs = "testdata/costs.csv"
 
 var timed = []string{"satellite", "letter", "../../../shared/data/cifar10-resnet.npz"}
@@ -29,8 +32,8 @@ var timed = []string{"satellite", "letter", "../../../shared/data/cifar10-resnet
 // TestCosts: no method takes more than three times what its cost says, or less than a third, by more than a second:
 // those that stop early take what the rows ask for.
 func TestCosts(t *testing.T) {
-	if os.Getenv("CALIBRA_RECORD") == "1" {
-		record(t)
+	if only := os.Getenv("CALIBRA_RECORD"); only != "" {
+		record(t, only)
 	}
 	text, err := os.ReadFile(costs)
 	if err != nil {
@@ -61,19 +64,27 @@ func TestCosts(t *testing.T) {
 	}
 	for _, m := range method.All {
 		if !timed[m.Name] && m.Name != verdict.Classifier {
-			t.Errorf("%s is not in %s", m.Name, costs)
+			t.Errorf("%s is not in experiments/run/%s; CALIBRA_RECORD=%[1]s go test -run TestCosts ./experiments/run "+
+				"writes its rows", m.Name, costs)
 		}
 	}
 }
 
-// record writes costs.
-func record(t *testing.T) {
+// record writes costs: those of all methods, or the rows of one to those of the others.
+func record(t *testing.T, only string) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var text bytes.Buffer
 	to := csv.NewWriter(&text)
-	to.Write([]string{"method", "rows", "features", "classes", "seconds"})
+	if only == "1" {
+		to.Write([]string{"method", "rows", "features", "classes", "seconds"})
+	} else {
+		others(t, &text, only)
+	}
 	for _, name := range timed {
+		if _, err := os.Stat(name); err != nil && only != "1" && filepath.Ext(name) != "" {
+			continue
+		}
 		o, err := source.Registry(nil).Open(name, source.Settings{})
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +101,7 @@ func record(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range method.All {
-			if m.Name == verdict.Classifier {
+			if m.Name == verdict.Classifier || only != "1" && only != m.Name {
 				continue
 			}
 			spec.Method = m.Name
@@ -106,5 +117,19 @@ func record(t *testing.T) {
 	}
 	if err := os.WriteFile(costs, text.Bytes(), 0o666); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// others copies costs without the rows of the method.
+func others(t *testing.T, to *bytes.Buffer, method string) {
+	t.Helper()
+	text, err := os.ReadFile(costs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, method+",") {
+			to.WriteString(line)
+		}
 	}
 }
