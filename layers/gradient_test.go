@@ -152,7 +152,7 @@ func TestEveryMapIsChecked(t *testing.T) {
 				receiver = star.X
 			}
 			if name := receiver.(*ast.Ident).Name; len(allMaps[name]) == 0 {
-				t.Errorf("map %s has no row in allMaps", name)
+				t.Errorf("map %[1]s lacks a row; add %[1]q: {%[1]s{}} to allMaps in layers/gradient_test.go", name)
 			}
 		}
 	}

@@ -82,7 +82,8 @@ func TestGuideSaysHowMethodsLearn(t *testing.T) {
 	}
 	for _, m := range method.All {
 		if way := wayOf(t, m); said[m.Name] != way {
-			t.Errorf("%s is fitted %q, the guide says %q", m.Name, way, said[m.Name])
+			t.Errorf("%s is fitted %q, the guide says %q; put it into that row of What is learned, and how "+
+				"in experiments/results/guide.md", m.Name, way, said[m.Name])
 		}
 		delete(said, m.Name)
 	}

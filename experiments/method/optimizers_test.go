@@ -59,7 +59,8 @@ func TestEveryMethodTakesEveryRule(t *testing.T) {
 				continue
 			}
 			if err != nil {
-				t.Errorf("%s, %s: %v", m.Name, rule, err)
+				t.Errorf("%s, %s: %v; a method that takes no rule stands with the reason in noRule of "+
+					"optimizers_test.go", m.Name, rule, err)
 				continue
 			}
 			if err := c.Fit(t.Context(), cal, val, rand.New(rand.NewPCG(3, 0))); err != nil {
