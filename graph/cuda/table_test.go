@@ -524,7 +524,7 @@ func TestHostEveryDeviceKernelIsChecked(t *testing.T) {
 	pairs := map[string]bool{"DirichletWithGradientOp": true, "DirichletTimesGOp": true}
 	for _, kind := range cuda.Rows() {
 		if onDevice[kind.Name()].in == nil && !pairs[kind.Name()] {
-			t.Errorf("%s runs on a device and has no row in onDevice", kind.Name())
+			t.Errorf("%s runs on a device and has no row in onDevice of graph/cuda/table_test.go", kind.Name())
 		}
 	}
 	if n := len(cuda.Rows()); n != len(onDevice)+len(pairs) {
@@ -553,8 +553,11 @@ func single(x []float64) []float32 {
 	return y
 }
 
-// Every kind of op that a graph can hold runs on a device, so that no fit goes back and forth at each step. An op of
-// your own may be without a row.
+// later are the kinds of ops that no device has code for yet, and why: each step of a fit then goes back and forth.
+var later = map[string]string{}
+
+// Every kind of op that a graph can hold runs on a device, so that no fit goes back and forth at each step, or is among
+// later. An op of your own may be without a row.
 func TestHostEveryOpHasARow(t *testing.T) {
 	files, err := filepath.Glob("../op/*.go")
 	if err != nil || len(files) == 0 {
@@ -571,8 +574,9 @@ func TestHostEveryOpHasARow(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range kind.FindAllStringSubmatch(string(source), -1) {
-			if found++; !rows[m[1]] {
-				t.Errorf("%s has no row", m[1])
+			if found++; rows[m[1]] == (later[m[1]] != "") {
+				t.Errorf("%s of %s has a row: %v; give it one in graph/cuda/table.go, or a reason in later of "+
+					"graph/cuda/table_test.go, not both", m[1], file, rows[m[1]])
 			}
 		}
 	}

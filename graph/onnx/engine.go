@@ -32,7 +32,7 @@ func (g *Network) Engine() (*Engine, error) {
 	}
 	for _, n := range nodes {
 		if kernels[n.op] == nil {
-			return nil, fmt.Errorf("onnx: there is no code for the operator %s", n.op)
+			return nil, fmt.Errorf("onnx: there is no code for the operator %s in graph/onnx/kernels.go", n.op)
 		}
 		o := operator{n, attributes{}}
 		for _, a := range n.attributes {

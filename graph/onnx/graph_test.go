@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"math"
 	"testing"
 
 	"calibra/graph"
@@ -30,5 +31,52 @@ func TestStepsOfThisProcessAreNotWritten(t *testing.T) {
 	g := New(Single)
 	if out, err := g.Graph(weights, map[*tensor.Dense]Value{rows: g.Logits(2)}, build); err != nil || len(out) != 1 {
 		t.Errorf("%v, %v", out, err)
+	}
+}
+
+// elementwise are ops that map a matrix to one of its shape, each written by a case in ops.go. A new one has a row.
+var elementwise = map[string]op.Op{
+	"ReLU": op.ReLU(2), "Exp": op.Exp(2), "Softplus": op.Softplus(2), "Sigmoid": op.Sigmoid(2),
+	"Scale": op.Scale(2, 0.3), "FlooredLog": op.FlooredLog(2, 0.5), "LogSoftmax": op.LogSoftmax(),
+	"Softmax": op.Softmax(),
+}
+
+// TestElementwiseOpsSayInONNXWhatTheyCompute: the network of an op gives what the op does, by this package's engine.
+func TestElementwiseOpsSayInONNXWhatTheyCompute(t *testing.T) {
+	x := []float64{-2, -0.5, 0, 0.5, 2, 7}
+	for name, o := range elementwise {
+		weights := graph.NewWeights(tensor.Float64)
+		rows := graph.Tensor(tensor.Float64, x, Probe, len(x)/Probe)
+		build := func(b *graph.Builder) gorgonia.Nodes { return gorgonia.Nodes{b.Apply(o, b.Take("z", rows))} }
+		b := graph.NewBuilder(weights, Probe)
+		program, err := b.Compile(build(b)...)
+		if err == nil {
+			copy(program.Rows.Int32s(), []int32{0, 1, 2})
+			err = program.Run()
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		g := Serve()
+		out, err := g.Graph(weights, map[*tensor.Dense]Value{rows: g.Features(len(x) / Probe)}, build)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		g.Output("out", out[0], Double, len(x)/Probe)
+		e, err := g.Engine()
+		got := make([]float64, len(x))
+		if err == nil {
+			err = e.Run(got, "out", Probe, x, nil)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for i, want := range graph.Float64s(program.Output(0)) {
+			if !(math.Abs(got[i]-want) <= 1e-13*math.Max(1, math.Abs(want))) { // of rounding
+				t.Errorf("%s of %v is %v in the network, %v by the op", name, x[i], got[i], want)
+			}
+		}
 	}
 }

@@ -313,7 +313,7 @@ func (g *Network) kernel(k op.Kernel, in []Operand) (Value, error) {
 		return v, nil
 	}
 	return "", fmt.Errorf("the operation %v cannot be said in ONNX; give it a method "+
-		"ONNX(*onnx.Network, []onnx.Operand) (onnx.Value, error)", op.Op{Kernel: k})
+		"ONNX(*onnx.Network, []onnx.Operand) (onnx.Value, error), or a case in graph/onnx/ops.go", op.Op{Kernel: k})
 }
 
 // Probe is how many rows a graph is built for. It is no width that a map has.

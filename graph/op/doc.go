@@ -63,9 +63,12 @@
 // threads. graphtest.Op checks that the op really computes each row independently.
 //
 // The function writes every element of v.Out(), whose memory is reused. A row in the table of
-// gradient_test.go checks the gradient; in a package of your own, graphtest.Op checks it. Nothing else is
-// needed: if a device has no code for an op, this process runs the op during fits on that device. Code for a
-// device is one more function, in graph/cuda/table.go.
+// gradient_test.go checks the gradient; in a package of your own, graphtest.Op checks it. If a device has no code for
+// an op, this process runs the op during fits on that device. Code for a device is a row of graph/cuda/table.go. An op
+// here without one stands in later of graph/cuda/table_test.go.
+//
+// An op is exported to ONNX by a case in graph/onnx/ops.go, and a row of its graph_test.go compares the two. This
+// package cannot import graph/onnx; in a package of your own, the op has a method ONNX.
 //
 // # Products, and ops that are computed together
 //

@@ -278,7 +278,7 @@ func TestEveryOpIsInTheTable(t *testing.T) {
 		words := strings.Fields(rows[name])
 		for _, constructor := range of {
 			if !slices.Contains(words, constructor) {
-				t.Errorf("doc.go does not name %s in a row of %s", constructor, name)
+				t.Errorf("graph/op/doc.go does not name %s in a row of %s under Families", constructor, name)
 			}
 		}
 	}
@@ -297,7 +297,7 @@ func TestEveryDerivativeIsChecked(t *testing.T) {
 			found++
 			kernel := f.Recv.List[0].Type.(*ast.Ident).Name
 			if len(samples[kernel]) == 0 {
-				t.Errorf("op %s has a derivative and no row in samples", kernel)
+				t.Errorf("op %s has a derivative and no row in samples of graph/op/gradient_test.go", kernel)
 			}
 		}
 	})
