@@ -208,3 +208,58 @@ func ExampleDirichlet() {
 	// converged: true
 	// NLL 0.920 before, 0.807 after
 }
+
+// TestEveryBaselineHasARow reads the package's source: each exported calibrator, a type with a Fit or a function that
+// gives a Classwise or a Smooth, is in within of problems_test.go.
+func TestEveryBaselineHasARow(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	baselines, rows := map[string]bool{}, map[string]bool{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			switch {
+			case !ok:
+			case name == "problems_test.go" && f.Name.Name == "within":
+				ast.Inspect(f.Body, func(n ast.Node) bool {
+					if id, ok := n.(*ast.Ident); ok {
+						rows[id.Name] = true
+					}
+					return true
+				})
+			case strings.HasSuffix(name, "_test.go"):
+			case f.Recv != nil && f.Name.Name == "Fit":
+				baselines[pointed(f.Recv)] = true
+			case f.Recv == nil && (pointed(f.Type.Results) == "Classwise" || pointed(f.Type.Results) == "Smooth"):
+				baselines[f.Name.Name] = true
+			}
+		}
+	}
+	for name := range baselines {
+		if ast.IsExported(name) && name != "Classwise" && name != "Smooth" && !rows[name] {
+			t.Errorf("the baseline %s has no row in within of layers/baselines/problems_test.go", name)
+		}
+	}
+	if len(baselines) < 20 {
+		t.Errorf("%d baselines are found", len(baselines))
+	}
+}
+
+// pointed is the name of the type that the first of fields points to, "" where there is none.
+func pointed(fields *ast.FieldList) string {
+	if fields == nil {
+		return ""
+	}
+	if star, ok := fields.List[0].Type.(*ast.StarExpr); ok {
+		if of, ok := star.X.(*ast.Ident); ok {
+			return of.Name
+		}
+	}
+	return ""
+}

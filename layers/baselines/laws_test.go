@@ -306,7 +306,7 @@ func TestInterruptedFitsSaySo(t *testing.T) {
 			continue
 		}
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: the interruption is reported as %v", name, err)
+			t.Errorf("%s: the interruption is reported as %v; return ctx.Err() before the rows are read", name, err)
 		}
 	}
 }
