@@ -53,7 +53,9 @@ func TestTrafficIsComplete(t *testing.T) {
 			known := slices.ContainsFunc(slices.Concat(of.reads, of.files, of.folder.paths(), of.drawn.paths()), func(path string) bool { return strings.HasPrefix(path, place) })
 			flag.Target.SetZero()
 			if known == (others[name] != "") {
-				t.Errorf("%s is in traffic: %v; its reason not to be there: %q", name, known, others[name])
+				t.Errorf("%s is in traffic: %v; its reason not to be there: %q; a path that is read has a type of "+
+					"readTypes in traffic.go, and what is written is named by the command's files or folder",
+					name, known, others[name])
 			}
 		}
 	}
@@ -92,7 +94,8 @@ func TestLimitsAreComplete(t *testing.T) {
 		for _, flag := range command.Flags {
 			whole := flag.Target.Type() == reflect.TypeFor[int]() || flag.Target.Type() == reflect.TypeFor[*int]()
 			if whole != (flag.Tag.Get("most") != "") {
-				t.Errorf("%s --%s has the limit %q", command.Name, flag.Name, flag.Tag.Get("most"))
+				t.Errorf("%s --%s has the limit %q; the tag most:\"N\" is of flags of whole numbers, of each",
+					command.Name, flag.Name, flag.Tag.Get("most"))
 			}
 		}
 	}
