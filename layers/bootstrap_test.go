@@ -65,6 +65,9 @@ func (r resampling) problem(t *testing.T, rng *rand.Rand) (*graph.Weights, Obser
 // 2,000 rows, the mean square is asked for. The law of the map that is not linear in its weights is its own, as the
 // Gauss–Newton Hessian supposes: with a tenth of the labels at random single ratios were .7 to 1.7.
 func TestSandwichIsTheBootstraps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("120 fits take two seconds and more")
+	}
 	fits, all := 40, os.Getenv("CALIBRA_CHECK") == "all"
 	if all {
 		fits = 400

@@ -61,6 +61,9 @@ func compare(cal, test *data.Set) *Comparison {
 // TestCleanRowsRaiseNoAlarm draws 1,000 files of 500 rows and more, calibration and test rows
 // of one law: an alarm of any kind, on drift too, may come once.
 func TestCleanRowsRaiseNoAlarm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("1,000 files take two seconds and more")
+	}
 	rng := rand.New(rand.NewPCG(3, 1))
 	alarms := 0
 	for file := range 1000 {

@@ -53,6 +53,9 @@ func (s *shifts) draw(n int, priors []float64, noise float64) *data.Set {
 // TestShiftTestTellsLabelsFromOthers: shifts in the labels are told as others in at most 5 of 100 draws at 1 % (of 100
 // at that level more than 5 are had once in 1,800), noise on the features in most.
 func TestShiftTestTellsLabelsFromOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100 draws take a second")
+	}
 	s, told := newShifts(), map[string]int{}
 	for range 100 {
 		table := byLabel(s.draw(2000, usualPriors, 0))
