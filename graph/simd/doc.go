@@ -8,8 +8,9 @@
 // is NEON, which every such processor has. All three are generated from
 // one program: for NEON, gen translates its 128-bit AVX form, instruction by instruction. On other processors,
 // and under the build tag noasm, the same formulas run in plain Go. InstructionSet
-// names the one in use. Under Linux, a processor with AMX first searches nearest codewords in tiles of bfloat16,
-// and searches exactly where bfloat16 cannot decide (screen.go); the codes are the same.
+// names the one in use. A processor with VNNI first searches nearest codewords in pairs of 16-bit integers, one
+// with AMX, under Linux, in tiles of bfloat16. It searches exactly where these cannot decide (screen.go); the codes are
+// the same.
 //
 // # Functions
 //
@@ -71,6 +72,7 @@ package simd
 //go:generate go run -tags generate ./gen -unit nearby -isa AVX512 -pkg simd -out nearby_avx512_amd64.s -stubs nearby_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit nearby -isa NEON -pkg simd -out nearby_neon_arm64.s -stubs nearby_neon_arm64.go
 //go:generate go run -tags generate ./gen -unit screen -isa AVX512 -pkg simd -out screen_avx512_amd64.s -stubs screen_avx512_amd64.go
+//go:generate go run -tags generate ./gen -unit screenpairs -isa AVX512 -pkg simd -out screenpairs_avx512_amd64.s -stubs screenpairs_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit adam -isa AVX2 -pkg simd -out adam_avx2_amd64.s -stubs adam_avx2_amd64.go
 //go:generate go run -tags generate ./gen -unit adam -isa AVX512 -pkg simd -out adam_avx512_amd64.s -stubs adam_avx512_amd64.go
 //go:generate go run -tags generate ./gen -unit adam -isa NEON -pkg simd -out adam_neon_arm64.s -stubs adam_neon_arm64.go

@@ -52,6 +52,8 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				NearestRows(codes, simdtest.Guarded(t, uniforms[float32](3*n, 7)), &c)
 				NearestRows(simdtest.Guarded(t, make([]int32, 80)), simdtest.Guarded(t, uniforms[float32](80*n, 7)), &c)
 				NearestCentred(codes[:2], simdtest.Guarded(t, uniforms[float32](2*n, 7)), simdtest.Guarded(t, make([]float64, n)), &c)
+				NearestCentred(simdtest.Guarded(t, make([]int32, 80)), simdtest.Guarded(t, uniforms[float32](80*n, 7)),
+					simdtest.Guarded(t, make([]float64, 20*n)), &c)
 				a := simdtest.Guarded(t, uniforms[float32](2*n*n, 8))
 				rows, logs := simdtest.Guarded(t, make([]float32, 2*n)), simdtest.Guarded(t, make([]float32, 2*n))
 				DirichletScores(rows, a, logs, n, 1, 1e-8)

@@ -34,8 +34,12 @@ type kernels struct {
 	slopes       func(slope, psi, psiSum, gradient, logp *float32, rows, c int)
 	scaleColumns func(x, gradient *float32, rows, c int)
 
-	screen     func(j *screenJob)
-	nearestTwo func(codes *int32, least, second, scores, x, words, half *float32, groups, d int, ahead *float32, lines int) float32
+	nearestTwo    func(codes *int32, least, second, scores, x, words, half *float32, groups, d int, ahead *float32, lines int) float32
+	screenTiles   func(j *screenJob)
+	plus          func(z, x, y *float32, n int)
+	quantizeSlots func(pairs *uint32, rough *float32, x **float32, d, groups int, most, square, step float32)
+	nearestPairs  func(codes *int32, unsure *uint16, x, words, index *uint32, groups, depth int, mask, limit uint32,
+		ahead **float32, lines int)
 	// marks is a number only in its bits
 	leastScores func(least, scores *float32, words, levels int, marks float32)
 

@@ -11,8 +11,11 @@ func detect() instructionSet {
 	x := &cpu.X86
 	switch {
 	case x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512BW && x.HasAVX512VL && x.HasFMA:
-		if tilesGranted() {
+		switch {
+		case tilesGranted():
 			return amx
+		case x.HasAVX512VNNI:
+			return vnni
 		}
 		return avx512
 	case x.HasAVX2 && x.HasFMA:
@@ -22,9 +25,10 @@ func detect() instructionSet {
 }
 
 func init() {
-	k := sets[avx512]
-	k.screen = screenAMX
-	sets[amx] = k
+	sets[amx], sets[vnni] = sets[avx512], sets[avx512]
+	sets[amx].screenTiles = screenAMX
+	k := &sets[vnni]
+	k.plus, k.quantizeSlots, k.nearestPairs = plusAVX512, quantizeSlotsAVX512, nearestPairsAVX512
 }
 
 var sets = [neon + 1]kernels{

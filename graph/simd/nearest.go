@@ -104,12 +104,13 @@ func NearestGathered(codes []int32, features []float32, rows []int32, width int,
 
 // search cuts the codes into blocks.
 func search(s nearestSearch) {
-	// blocks of some 2²⁰ multiplications, what waking a thread costs; a screen does twice as many meanwhile
-	multiplications := 1 << 20
+	// blocks of some 2²⁰ multiplications, what waking a thread costs; a screen does twice as many meanwhile, and
+	// the slots of a long block that it leaves to the exact search fill tiles there
+	tiles := 1 << 20 / (s.c.d * len(s.c.half) * mostAtATime)
 	if s.c.screen.on {
-		multiplications *= 2
+		tiles = max(2*tiles, min(64, len(s.codes)/(4*work.Threads()*mostAtATime)))
 	}
-	s.perBlock = max(1, multiplications/(s.c.d*len(s.c.half)*mostAtATime)) * mostAtATime
+	s.perBlock = max(1, tiles) * mostAtATime
 	if s.rows != nil {
 		s.perBlock = max(1, s.perBlock/s.group) * s.group
 	}
@@ -132,20 +133,15 @@ var searches work.Jobs[nearestSearch, *nearestSearch]
 func (s *nearestSearch) Block(i int) {
 	lo := i * s.perBlock
 	hi := min(lo+s.perBlock, len(s.codes))
-	if !s.c.screen.on || s.centre != nil {
-		s.compare(lo, hi)
-		return
+	if s.c.screen.on {
+		m := screens.Get().(*screenMemory)
+		found := m.search(s, lo, hi)
+		screens.Put(m)
+		if found {
+			return
+		}
 	}
-	m := screens.Get().(*screenMemory)
-	m.reserve(s.c)
-	for lo < hi {
-		from, n := s.run(lo, hi)
-		m.add(s.codes[lo:lo+n], s.x[from:from+n*s.c.d], s.c)
-		lo += n
-	}
-	m.finish(s.c)
-	m.job = screenJob{}
-	screens.Put(m)
+	s.compare(lo, hi)
 }
 
 // run is where slot lo begins in x, and how many slots from there on, before slot hi, lie one behind the other.
@@ -218,7 +214,7 @@ const mostAtATime = 32
 // slotsAtATime is how many slots nearestTwo compares with the codewords: two vectors of them.
 func slotsAtATime() int {
 	switch isa {
-	case avx512, amx:
+	case avx512, vnni, amx:
 		return 32
 	case avx2:
 		return 16

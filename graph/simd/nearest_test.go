@@ -3,6 +3,7 @@ package simd
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -154,30 +155,39 @@ func TestNearestCentred(t *testing.T) {
 }
 
 func BenchmarkNearest(b *testing.B) {
-	const n, k, d = 8192, 64, 32 // a batch of 128 rows of 64 slots
-	words, x := normals(k*d, 1), normals(n*d, 2)
+	const n, k, d, width = 2048, 64, 32, 2048 // 32 rows of 64 slots
+	words, x, centre := normals(k*d, 1), normals(n*d, 2), make([]float64, width)
 	var c Codebook
-	codes := make([]int32, n)
-	b.Run("rows", func(b *testing.B) {
-		for b.Loop() {
-			c.Set(words, k, d)
-			NearestRows(codes, x, &c)
-		}
-		b.ReportMetric(2*n*k*d*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
-	})
-	b.Run("centred", func(b *testing.B) {
-		centre := make([]float64, 64*d)
+	codes, rows := make([]int32, n), make([]int32, n*d/width)
+	far := slices.Repeat(x, 1024) // 256 MB
+	rng := rand.New(rand.NewPCG(1, 2))
+	best := isa
+	defer func() { isa = best }()
+	for _, isa = range instructionSets() {
 		c.Set(words, k, d)
-		for b.Loop() {
-			NearestCentred(codes, x, centre, &c)
+		for _, search := range []struct {
+			name string
+			run  func(i int)
+		}{
+			{"cache", func(int) { NearestRows(codes, x, &c) }},
+			{"order", func(i int) { NearestRows(codes, far[i%1024*n*d:][:n*d], &c) }},
+			{"random", func(int) {
+				for j := range rows {
+					rows[j] = rng.Int32N(int32(len(far) / width))
+				}
+				NearestGathered(codes, far, rows, width, &c)
+			}},
+			{"centred", func(i int) { NearestCentred(codes, far[i%1024*n*d:][:n*d], centre, &c) }},
+			{"set", func(int) { c.Set(words, k, d) }},
+		} {
+			b.Run(search.name+"/"+InstructionSet(), func(b *testing.B) {
+				for i := 0; b.Loop(); i++ {
+					search.run(i)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/slot")
+			})
 		}
-		b.ReportMetric(2*n*k*d*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
-	})
-	b.Run("set", func(b *testing.B) {
-		for b.Loop() {
-			c.Set(words, k, d)
-		}
-	})
+	}
 }
 
 func ExampleNearestRows() {

@@ -1,249 +1,173 @@
 package simd
 
 import (
-	"math"
 	"math/bits"
 	"sync"
 	"unsafe"
 )
 
-// screen is a codebook for processors that multiply tiles of bfloat16. The scores ½|c|² − x·c are first computed from
-//
-//	x ≈ xₕ + xₗ,  c ≈ cₕ + cₗ,   x·c ≈ xₕ·cₕ + xₕ·cₗ + xₗ·cₕ
-//
-// with xₕ, xₗ, cₕ and cₗ in bfloat16, as one product three times as deep. Where the two least of a slot lie further
-// apart than twice the most by which such a score can be off, no other codeword is nearer; the other slots are searched
-// again (Codebook.assign). So codes are those of the exact search.
-//
-// The bound, with u = 2⁻²⁴, X = |x|, Y = max |c| and H = max ½|c|². By Cauchy and Schwarz Σ|x_l||c_l| ≤ XY.
-//
-//   - What the parts leave out. bfloat16 has 8 digits. Rounded to nearest, |x − xₕ| ≤ 2⁻⁸|x| entry by entry; x − xₕ is
-//     exact, and cut to 8 digits leaves at most 2⁻¹⁵|x|. Codewords are rounded twice, which leaves at most 2⁻¹⁶|c|. So
-//     x·c − (xₕ·cₕ + xₕ·cₗ + xₗ·cₕ) = (x − xₕ − xₗ)·c + xₗ·(c − cₕ) + xₕ·(c − cₕ − cₗ)
-//     is at most (2⁻¹⁵ + 2⁻¹⁶ + 2⁻¹⁶)(1 + 2⁻⁷) XY.
-//   - Rounding of the tiles' sums. A tile adds 16 pairs in two sums, one to the other and both to what there was: 34
-//     roundings a tile at most, each of at most u times the sum of the absolute values, H + 1.02 XY.
-//   - The index written into the last b digits of a score: 2^(b−23) of H + 1.02 XY at most.
-//   - Rounding of ½|c|²: uH at most.
-//   - Tiles take subnormal numbers for zero, as entries and as results: at most 2⁻¹²⁶ a time, (X + Y + 1) 2⁻¹⁰⁰ in all.
-//
-// Thus a limit slope·X + offset for each slot. An X that overflows or is not a number makes the limit so, and no
-// comparison with it holds. A codebook of which that could be said has no screen.
+// screen is a codebook for processors that compute rough scores faster than float32. Where the two best scores of a
+// slot lie further apart than twice the most by which such a score can be off, no other codeword is nearer; the other
+// slots are searched again (Codebook.assign). So codes are those of the exact search.
 type screen struct {
-	on            bool
-	depth, blocks int      // tiles of features and of codewords
-	words         []uint32 // −cₕ, −cₗ and −cₕ, a row for each codeword, in tiles
-	half          []float32
-	line          []uint32 // a codeword's row in all tiles, with zeros behind it
-	marks         int      // digits of a score that hold an index
-	slope, offset float32
+	on    bool       // false where nothing can be said of the scores
+	tiles tileScreen // with AMX
+	pairs pairScreen // with VNNI
 }
 
 const (
-	tileSide    = 16   // slots or codewords in a tile
-	tileEntries = 256  // words of 32 bits in a tile
-	mostWords   = 1024 // that a screen is made for, whose indices fit into the last digits of a score
-	mostDeep    = 4096 // numbers in a codeword
-	mostNorm    = 0x1p60
-	// above all scores, yet finite
-	noWord = 0x1p127
+	mostWords = 1024 // that a screen is made for, whose indices fit into the last digits of a score
+	mostDeep  = 4096 // numbers in a codeword
 )
-
-// indices are those that scores are marked with.
-var indices = func() (x [mostWords]int32) {
-	for i := range x {
-		x[i] = int32(i)
-	}
-	return x
-}()
 
 // set prepares the screen of a codebook that is prepared otherwise.
 func (s *screen) set(c *Codebook, words []float32) {
-	s.on = false
-	if sets[isa].screen == nil || c.k > mostWords || c.d > mostDeep {
-		return
-	}
-	var greatest float32
-	for _, h := range c.half[:c.k] {
-		if !(h < mostNorm) {
-			return
-		}
-		greatest = max(greatest, h)
-	}
-	s.on = true
-	pairs := 2 * ceil(c.d, 4)
-	s.depth, s.blocks = ceil(3*pairs, tileSide), ceil(c.k, tileSide)
-	s.words = resizeAligned(s.words, s.depth*s.blocks*tileEntries)
-	s.half = resizeAligned(s.half, s.blocks*tileEntries)
-	s.line = resizeAligned(s.line, s.depth*tileSide)
-	for j := range s.blocks * tileSide {
-		h := float32(noWord)
-		if j < c.k {
-			h = c.half[j]
-			s.place(j, pairs, words[j*c.d:(j+1)*c.d])
-		}
-		row := s.half[j*tileSide : (j+1)*tileSide]
-		for i := range row {
-			row[i] = h
-		}
-	}
-	s.limit(float64(greatest))
-}
-
-// place writes codeword j: tiles of four blocks of codewords lie side by side, then the next deeper ones; the
-// blocks behind the last four lie alone.
-func (s *screen) place(j, pairs int, word []float32) {
-	high, low := s.line[:pairs], s.line[pairs:2*pairs]
-	for i := range len(word) / 2 {
-		high0, low0 := split(-word[2*i])
-		high1, low1 := split(-word[2*i+1])
-		high[i], low[i] = high0|high1<<16, low0|low1<<16
-	}
-	if last := len(word) - 1; last%2 == 0 {
-		high[last/2], low[last/2] = split(-word[last])
-	}
-	copy(s.line[2*pairs:], high)
-	block, apart := j/tileSide, 1
-	at := block * s.depth
-	if block < s.blocks/4*4 {
-		apart = 4
-		at = block/4*4*s.depth + block%4
-	}
-	for t := range s.depth {
-		copy(s.words[(at+t*apart)*tileEntries+j%tileSide*tileSide:][:tileSide], s.line[t*tileSide:])
-	}
-}
-
-// split rounds x to bfloat16, and what is left.
-func split(x float32) (high, low uint32) {
-	high = round(x)
-	return high, round(x - math.Float32frombits(high<<16))
-}
-
-// round is x in bfloat16, to nearest.
-func round(x float32) uint32 { return (math.Float32bits(x) + 0x8000) >> 16 }
-
-// limit computes slope and offset, twice the bound above and a fortieth more, for the rounding of both, of |x| and of
-// the difference.
-func (s *screen) limit(h float64) {
-	const u, tiny = 0x1p-24, 0x1p-100
-	y := math.Sqrt(2*h) * 1.001
-	s.marks = bits.Len(uint(s.blocks*tileSide - 1))
-	sums := math.Ldexp(1, s.marks-23) + 34*float64(s.depth)*u
-	slope := y*(4*0x1p-16*(1+0x1p-7)+1.02*sums) + tiny
-	offset := h*(sums+u) + (y+1)*tiny
-	s.slope, s.offset = float32(2.05*slope), float32(2.05*offset)
-}
-
-// screenJob is the screening of some groups of sixteen slots: pointers into the memory of the search and the codebook.
-type screenJob struct {
-	from          **float32 // the first slot of each group, the others behind it; four more groups are only fetched
-	groups, d     int
-	slope, offset float32
-	slots, scores *float32 // tiles of as many groups as are screened at a time
-	limit         *float32
-	half          *float32
-	words         *uint32
-	depth, blocks int
-	codes         *int32  // of the least scores, sixteen a group
-	unsure        *uint16 // a bit for each slot whose second least score is within the limit
-	index         *int32
-	mask          uint32 // the bits of a score that do not hold an index
+	k, small := &sets[isa], c.k <= mostWords && c.d <= mostDeep
+	s.on = small && (k.screenTiles != nil && s.tiles.set(c, words) || k.nearestPairs != nil && s.pairs.set(c, words))
 }
 
 const (
-	screenAtATime = 4  // groups whose tiles stay in the first-level cache
-	screenGroups  = 64 // in a job
+	screenGroups = 64 // of sixteen slots, that wait at most
+	copiedGroups = 2  // of slots that are copied
 )
 
-// screenMemory is what one search needs: groups of slots wait until there are enough for a job.
+// screenMemory is what one search needs: groups of slots wait until there are many.
 type screenMemory struct {
-	job    screenJob
-	from   [screenGroups + screenAtATime]*float32
-	to     [screenGroups][]int32
-	waits  int // groups
-	limit  [screenAtATime * tileSide]float32
-	unsure [screenGroups]uint16
-	found  [screenGroups * tileSide]int32
-	slots  []float32
-	deep   int // numbers in the slots that were in slots last
-	scores []float32
-	again  []float32     // slots for the exact search
-	place  [tileSide]int // of each in its group
-	exact  [tileSide]int32
+	from   [screenGroups + screenAtATime]*float32 // the first slot of each group, the others behind it
+	at     [screenGroups]int                      // the first slot's place among the codes
+	waits  int                                    // groups
+	found  [screenGroups * tileSide]int32         // codes of the best scores
+	unsure [screenGroups]uint16                   // a bit for each slot whose second best score is within the limit
+	tiles  tileMemory
+	pairs  pairMemory
+	copied []float32 // slots that do not lie together, or have a centre
+	shift  []float32 // less the centre
+	again  []float32 // slots for the exact search
+	place  [mostAtATime]int
+	exact  [mostAtATime]int32
+	held   int // slots in again
 	twice  int // slots searched again so far
 }
 
 var screens = sync.Pool{New: func() any { return new(screenMemory) }}
 
-// reserve makes m ready for a search. Rows of tiles behind the last pair of features stay zero.
+// reserve makes m ready for a search.
 func (m *screenMemory) reserve(c *Codebook) {
-	s := &c.screen
-	if m.deep != c.d {
-		m.deep = c.d
-		m.slots = resizeAligned(m.slots, screenAtATime*s.depth*tileEntries)
-	}
-	if n := screenAtATime * s.blocks * tileEntries; len(m.scores) < n {
-		m.scores = resizeAligned(m.scores, n)
-	}
-	if n := tileSide * c.d; len(m.again) < n {
-		m.again = make([]float32, n)
-	}
-	m.job = screenJob{
-		from: &m.from[0], d: c.d, slope: s.slope, offset: s.offset,
-		slots: &m.slots[0], scores: &m.scores[0], limit: &m.limit[0],
-		half: &s.half[0], words: &s.words[0], depth: s.depth, blocks: s.blocks,
-		codes: &m.found[0], unsure: &m.unsure[0], index: &indices[0], mask: ^uint32(0) << s.marks,
-	}
-}
-
-// add finds the codes of the rows x, now or at a later call or that of finish.
-func (m *screenMemory) add(codes []int32, x []float32, c *Codebook) {
-	for ; len(codes) >= tileSide; codes, x = codes[tileSide:], x[tileSide*c.d:] {
-		m.from[m.waits], m.to[m.waits] = &x[0], codes[:tileSide]
-		if m.waits++; m.waits == screenGroups {
-			m.finish(c)
+	for _, room := range []struct {
+		x *[]float32
+		n int
+	}{{&m.copied, copiedGroups * tileSide * c.d}, {&m.again, mostAtATime * c.d}} {
+		if len(*room.x) < room.n {
+			*room.x = make([]float32, room.n)
 		}
 	}
-	if len(codes) > 0 {
-		c.assign(codes, x)
+	if sets[isa].screenTiles != nil {
+		m.tiles.reserve(m, c)
+	} else {
+		m.pairs.reserve(c)
 	}
 }
 
-// finish finds the codes of the groups that wait.
-func (m *screenMemory) finish(c *Codebook) {
+// search finds the codes of slots on the calling goroutine. It returns false if the centre is too long for the screen.
+func (m *screenMemory) search(s *nearestSearch, lo, hi int) bool {
+	if s.centre != nil && !m.shiftBy(s.centre, s.c) {
+		return false
+	}
+	m.reserve(s.c)
+	inPlace, most := s.centre == nil && (s.rows == nil || s.group%tileSide == 0), screenGroups
+	if !inPlace {
+		most = copiedGroups
+	}
+	for lo < hi {
+		from, n := s.run(lo, hi)
+		x := s.x[from:]
+		if !inPlace {
+			n = min(hi-lo, copiedGroups*tileSide)
+			m.copySlots(s, lo, lo+n)
+			x = m.copied
+		}
+		for ; n >= tileSide; n -= tileSide {
+			m.from[m.waits], m.at[m.waits] = &x[0], lo
+			lo, x = lo+tileSide, x[tileSide*s.c.d:]
+			if m.waits++; m.waits == most {
+				m.find(s, lo)
+			}
+		}
+		if n > 0 {
+			s.compare(lo, lo+n)
+			lo += n
+		}
+	}
+	m.find(s, lo)
+	m.searchHeld(s)
+	clear(m.from[:])
+	m.tiles.job = screenJob{}
+	return true
+}
+
+// shiftBy makes m ready for a search of slots less a centre, if the screen allows for one so long.
+func (m *screenMemory) shiftBy(centre []float64, c *Codebook) bool {
+	if sets[isa].plus == nil {
+		return false
+	}
+	m.shift = resize(m.shift, len(centre))
+	lessKernel(m.shift, m.shift, centre)
+	return lengthOf(m.shift) <= mostShift*c.long
+}
+
+// copySlots copies slots, less their centre.
+func (m *screenMemory) copySlots(s *nearestSearch, lo, hi int) {
+	if s.centre == nil {
+		s.copySlots(m.copied, lo, hi)
+		return
+	}
+	for z, d := m.copied, s.c.d; lo < hi; {
+		from, n := s.run(lo, hi)
+		sets[isa].plus(&z[0], &s.x[from], &m.shift[lo%s.group*d], n*d)
+		lo, z = lo+n, z[n*d:]
+	}
+}
+
+// find finds the codes of the groups that wait, but for slots held for the exact search. Slot next is searched then.
+func (m *screenMemory) find(s *nearestSearch, next int) {
 	if m.waits == 0 {
 		return
 	}
-	m.job.groups = m.waits
-	for g := range screenAtATime {
-		m.from[m.waits+g] = m.from[m.waits-1]
+	for g := range screenAtATime { // that are only fetched
+		from, _ := s.run(min(next+g*tileSide, len(s.codes)-1), len(s.codes))
+		m.from[m.waits+g] = &s.x[from]
 	}
-	sets[isa].screen(&m.job)
-	for g, to := range m.to[:m.waits] {
-		copy(to, m.found[g*tileSide:])
-		if m.unsure[g] != 0 {
-			m.searchAgain(to, unsafe.Slice(m.from[g], tileSide*c.d), m.unsure[g], c)
+	if sets[isa].screenTiles != nil {
+		m.tiles.find(m.waits)
+	} else {
+		m.findPairs(s)
+	}
+	for g, at := range m.at[:m.waits] {
+		*(*[tileSide]int32)(s.codes[at:]) = *(*[tileSide]int32)(m.found[g*tileSide:])
+		for unsure := m.unsure[g]; unsure != 0; unsure &= unsure - 1 {
+			m.hold(s, at+bits.TrailingZeros16(unsure))
 		}
 	}
-	clear(m.from[:m.waits])
-	clear(m.to[:m.waits])
 	m.waits = 0
 }
 
-// searchAgain searches exactly those of the sixteen slots of x that unsure has a bit for.
-func (m *screenMemory) searchAgain(codes []int32, x []float32, unsure uint16, c *Codebook) {
-	n := 0
-	for ; unsure != 0; unsure &= unsure - 1 {
-		m.place[n] = bits.TrailingZeros16(unsure)
-		copy(m.again[n*c.d:], x[m.place[n]*c.d:][:c.d])
-		n++
+// hold keeps a slot until there are many to be searched exactly.
+func (m *screenMemory) hold(s *nearestSearch, slot int) {
+	s.copySlots(m.again[m.held*s.c.d:], slot, slot+1)
+	m.place[m.held] = slot
+	if m.held++; m.held == mostAtATime {
+		m.searchHeld(s)
 	}
-	m.twice += n
-	c.assign(m.exact[:n], m.again[:n*c.d])
-	for j, i := range m.place[:n] {
-		codes[i] = m.exact[j]
+}
+
+// searchHeld searches exactly the slots that are held.
+func (m *screenMemory) searchHeld(s *nearestSearch) {
+	n := m.held
+	s.c.assign(m.exact[:n], m.again[:n*s.c.d])
+	for i, slot := range m.place[:n] {
+		s.codes[slot] = m.exact[i]
 	}
+	m.held, m.twice = 0, m.twice+n
 }
 
 // resizeAligned is resize in memory that begins with a line of the cache.

@@ -11,17 +11,18 @@ import (
 )
 
 var units = map[string]func(){
-	"elementary": elementaryUnit,
-	"gamma":      gammaUnit,
-	"gamma64":    gamma64Unit,
-	"dirichlet":  dirichletUnit,
-	"gaussian":   gaussianUnit,
-	"sgemm":      sgemmUnit,
-	"dgemm":      dgemmUnit,
-	"vector":     vectorUnit,
-	"adam":       adamUnit,
-	"screen":     screenUnit,
-	"nearby":     nearbyUnit,
+	"elementary":  elementaryUnit,
+	"gamma":       gammaUnit,
+	"gamma64":     gamma64Unit,
+	"dirichlet":   dirichletUnit,
+	"gaussian":    gaussianUnit,
+	"sgemm":       sgemmUnit,
+	"dgemm":       dgemmUnit,
+	"vector":      vectorUnit,
+	"adam":        adamUnit,
+	"screen":      screenUnit,
+	"screenpairs": screenPairsUnit,
+	"nearby":      nearbyUnit,
 }
 
 func main() {

@@ -105,6 +105,9 @@ func nextFeatures(from, stride, end, part reg.Register) (rows [4]vec) {
 	return rows
 }
 
+// maskedOr lets VPTERNLOGD compute dst & mask | x, of x, mask and dst.
+const maskedOr = 0xea
+
 // splitPair returns two features as pairs of bfloat16: rounded, and what rounding left over.
 func splitPair(first, second vec) (upper, rest vec) {
 	high, low := isa.NewVec(), isa.NewVec()
@@ -115,8 +118,7 @@ func splitPair(first, second vec) (upper, rest vec) {
 	VPSRLD(operand.U8(16), high, high)
 	VPORD(low, high, high)
 	VPSRLD(operand.U8(16), first, first)
-	const secondMaskedOrFirst = 0xea // first | second & mask, of second, mask, first
-	VPTERNLOGD(operand.U8(secondMaskedOrFirst), first, load(bits(0xffff0000)), second)
+	VPTERNLOGD(operand.U8(maskedOr), first, load(bits(0xffff0000)), second)
 	return high, second
 }
 
@@ -193,8 +195,7 @@ func leastTwo() {
 	for i := range least {
 		v, greater := isa.NewVec(), isa.NewVec()
 		VMOVUPS(operand.Mem{Base: scores, Disp: 64 * i}, v)
-		const maskedOrIndex = 0xea
-		VPTERNLOGD_BCST(operand.U8(maskedOrIndex), operand.Mem{Base: at, Disp: 4 * i}, mask, v)
+		VPTERNLOGD_BCST(operand.U8(maskedOr), operand.Mem{Base: at, Disp: 4 * i}, mask, v)
 		VMAXPS(v, least[i], greater)
 		VMINPS(v, least[i], least[i])
 		VMINPS(greater, second[i], second[i])

@@ -5,7 +5,7 @@ package tile
 import "calibra/graph/simd"
 
 // isa is the instruction set the kernels run on, that of package simd.
-var isa = map[string]instructionSet{"go": portable, "avx2": avx2, "avx512": avx512, "avx512+amx": avx512}[simd.InstructionSet()]
+var isa = map[string]instructionSet{"go": portable, "avx2": avx2, "avx512": avx512, "avx512+vnni": avx512, "avx512+amx": avx512}[simd.InstructionSet()]
 
 var sets = [neon + 1]kernels{
 	avx512: {
