@@ -127,30 +127,32 @@ func TestNearestThreads(t *testing.T) {
 }
 
 // TestNearestCentred holds codes of rows less a centre to those of the rows that Less makes, for slots that fill
-// vectors and such that do not.
+// vectors and such that do not, and centres in their midst and far away.
 func TestNearestCentred(t *testing.T) {
 	for _, size := range [][3]int{{40, 64, 32}, {3, 4, 5}, {50, 3, 8}, {1, 70, 1}} {
-		const k = 13
-		n, w, d := size[0], size[1], size[2]
-		words, x, centre, z := normals(k*d, 1), normals(n*w*d, 2), make([]float64, w*d), make([]float32, n*w*d)
-		for j := range centre {
-			centre[j] = 100 + math.Sqrt(float64(j))
-		}
-		for i := range x {
-			x[i] += float32(centre[i%len(centre)])
-		}
-		eachInstructionSet(t, func(t *testing.T) {
-			var c Codebook
-			c.Set(words, k, d)
-			want, got := make([]int32, n*w), make([]int32, n*w)
-			for i := range n {
-				lessKernel(z[i*w*d:(i+1)*w*d], x[i*w*d:(i+1)*w*d], centre)
+		for _, far := range []float64{0, 100, 1e6} {
+			const k = 13
+			n, w, d := size[0], size[1], size[2]
+			words, x, centre, z := normals(k*d, 1), normals(n*w*d, 2), make([]float64, w*d), make([]float32, n*w*d)
+			for j := range centre {
+				centre[j] = far + math.Sqrt(float64(j))/50
 			}
-			NearestRows(want, z, &c)
-			if NearestCentred(got, x, centre, &c); !slices.Equal(got, want) {
-				t.Errorf("%v: other codes than of the rows less their centre", size)
+			for i := range x {
+				x[i] += float32(centre[i%len(centre)])
 			}
-		})
+			eachInstructionSet(t, func(t *testing.T) {
+				var c Codebook
+				c.Set(words, k, d)
+				want, got := make([]int32, n*w), make([]int32, n*w)
+				for i := range n {
+					lessKernel(z[i*w*d:(i+1)*w*d], x[i*w*d:(i+1)*w*d], centre)
+				}
+				NearestRows(want, z, &c)
+				if NearestCentred(got, x, centre, &c); !slices.Equal(got, want) {
+					t.Errorf("%v, %g away: other codes than of the rows less their centre", size, far)
+				}
+			})
+		}
 	}
 }
 
