@@ -10,7 +10,7 @@ import (
 )
 
 // made is the file that says of each result file by which command it was made. The commit that made it is the last one
-// that changed it.
+// that changed it, or the one in the column again, whose program made the same bytes.
 const made = "made.csv"
 
 // program is the package whose imports make the numbers of a command; a command without one is of a program outside.
@@ -25,7 +25,7 @@ func Old(root string) (old []string, err error) {
 	}
 	imports := map[string][]string{}
 	for _, line := range lines[1:] {
-		file, command := line[0], line[1]
+		file, command, again := line[0], line[1], line[2]
 		of := program.FindString(command)
 		if of == "" {
 			continue
@@ -38,7 +38,10 @@ func Old(root string) (old []string, err error) {
 				return nil, err
 			}
 		}
-		commit, err := output(root, "git", "log", "-1", "--format=%h", "--", folder+"/"+file)
+		commit := []string{again}
+		if again == "" {
+			commit, err = output(root, "git", "log", "-1", "--format=%h", "--", folder+"/"+file)
+		}
 		if err != nil || len(commit) == 0 {
 			return nil, fmt.Errorf("%s names %s, which no commit has: %w", made, file, err)
 		}

@@ -37,7 +37,7 @@ func TestOldFilesAreThoseOfAChangedProgram(t *testing.T) {
 	commit("layers/layers.go", "package layers\n")
 	commit("theory/theory.go", "package theory\n")
 	commit("experiments/run/run.go", "package run\n\nimport _ \"calibra/layers\"\n")
-	commit(folder+"/"+made, "file,command\nx.csv,calibra study main\ny.csv,the published code\n")
+	commit(folder+"/"+made, "file,command,again\nx.csv,calibra study main,\ny.csv,the published code,\n")
 	commit(folder+"/x.csv", "a\n1\n")
 	for _, c := range []struct {
 		path, text string
@@ -47,6 +47,8 @@ func TestOldFilesAreThoseOfAChangedProgram(t *testing.T) {
 		{"theory/theory.go", "package theory // changed\n", false},
 		{"layers/layers.go", "package layers // changed\n", true},
 		{folder + "/x.csv", "a\n2\n", false},
+		{"layers/layers.go", "package layers // changed again\n", true},
+		{folder + "/" + made, "file,command,again\nx.csv,calibra study main,HEAD~\n", false}, // it makes the same
 	} {
 		commit(c.path, c.text)
 		old, err := Old(dir)
