@@ -18,9 +18,9 @@ type describer struct {
 	*exam
 	features *mat.Dense
 	mean, sd []float64
-	columns  []int        // that rows are cut by, ascending
-	cuts     *coordinates // of the columns; nil where nothing is described
-	share    []float64    // of the rows, that are predicted to be of each class
+	columns  []int       // that rows are cut by, ascending
+	cuts     coordinates // of the columns; none where nothing is described
+	share    []float64   // of the rows, that are predicted to be of each class
 }
 
 func (x *exam) describer() *describer {
@@ -34,6 +34,20 @@ func (x *exam) describer() *describer {
 		d.share[x.Top[i]] += 1 / float64(x.N)
 	}
 	return d
+}
+
+// cutsOn are the coordinates of the columns, with cuts at the quantiles of some rows.
+func (d *describer) cutsOn(on []int) coordinates {
+	c := coordinates{rows: d.N, on: on}
+	for k, added := range c.add(len(d.columns), func(dst []float64, from, i int) {
+		row := d.features.RawRowView(i)
+		for k := range dst {
+			dst[k] = row[d.columns[from+k]]
+		}
+	}) {
+		added.column = d.columns[k]
+	}
+	return c
 }
 
 // name is how a feature is called.

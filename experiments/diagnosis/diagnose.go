@@ -186,8 +186,7 @@ func Diagnose(ctx context.Context, logProbs *mat.Dense, labels []int, embedding 
 	x := newExam(s, e, embedding)
 	if embedding != nil {
 		x.words = x.describer()
-		x.words.cuts = &coordinates{rows: x.N, on: checked.FirstToLast(x.N)}
-		x.words.cuts.addColumns(x.words.features, x.words.columns)
+		x.words.cuts = x.words.cutsOn(checked.FirstToLast(x.N))
 	}
 	if s.N >= FewestRecoverableRows && e.Folds != metrics.None {
 		if x.recovered, err = crossFit(step("correct", 0), s, x.embedding, e.Folds, nil, rng); err != nil {

@@ -88,8 +88,7 @@ func (x *exam) search(rng *rand.Rand) error {
 	var features [2]coordinates // of each half
 	for h := range features {
 		_, on := apart(half, h)
-		features[h] = coordinates{rows: x.N, on: on}
-		features[h].addColumns(x.words.features, x.words.columns)
+		features[h] = x.words.cutsOn(on)
 	}
 	x.raw = x.regions(x.Sample, half, features, rng)
 	if x.recovered == nil || x.recovered.NLL.Global.Low <= leastGain {

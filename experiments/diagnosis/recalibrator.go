@@ -290,7 +290,7 @@ type learner struct {
 	*design
 	psi, tilt        []float32 // of a block, or of all blocks: B×D and C×B
 	scores, p        []float32 // of a block: (C+1)×B
-	most, sum, scale []float32 // of a block: B
+	most, sum, share []float32 // of a block: B
 	weights, slopes  []float32 // Θ, and the slopes by it
 	logs             []float64 // ln Σ exp
 }
@@ -302,7 +302,7 @@ func newLearner(d *design) *learner {
 	singles := func(n int) []float32 { return make([]float32, n) }
 	n, c, k := min(designRows, d.rows), d.classes+1, d.width*(d.classes+1)
 	return &learner{
-		design: d, scores: singles(n * c), p: singles(n * c), most: singles(n), sum: singles(n), scale: singles(n),
+		design: d, scores: singles(n * c), p: singles(n * c), most: singles(n), sum: singles(n), share: singles(n),
 		weights: singles(k), slopes: singles(k), logs: make([]float64, n),
 	}
 }
@@ -341,7 +341,7 @@ func (d *learner) gradient(theta, grad []float64) (loss float64) {
 		by.Sgemm(gonum.NoTrans, gonum.Trans, c+1, b, n, 1, d.weights, n, psi, n, 0, d.scores, b)
 		scores, turn := d.scores[:c*b], d.scores[c*b:(c+1)*b]
 		for at := range turn { // log p is the scale times ℓ̃, but for a constant of the row
-			turn[at] += float32(d.design.scale)
+			turn[at] += float32(d.scale)
 		}
 		for k := 0; k < c*b; k += b {
 			blas.MulAdd(scores[k:k+b], turn, tilt[k:k+b])
@@ -363,15 +363,15 @@ func (d *learner) gradient(theta, grad []float64) (loss float64) {
 // errors sets p to w (p − q) of b rows from lo on, and returns the sum of their weighted NLL.
 func (d *learner) errors(lo, b int) (loss float64) {
 	c, scores, p := d.classes, d.scores[:d.classes*b], d.p[:d.classes*b]
-	most, sum, scale, logs := d.most[:b], d.sum[:b], d.scale[:b], d.logs[:b]
+	most, sum, share, logs := d.most[:b], d.sum[:b], d.share[:b], d.logs[:b]
 	blas.ExpColumns(p, sum, most, scores)
 	for at, v := range sum {
 		logs[at] = float64(v)
-		scale[at] = float32(d.y.weight(lo+at)) / v
+		share[at] = float32(d.y.weight(lo+at)) / v
 	}
 	blas.Log(logs, logs)
 	for k := range c {
-		blas.Times(p[k*b:(k+1)*b], scale)
+		blas.Times(p[k*b:(k+1)*b], share)
 	}
 	for at := range b {
 		weight := d.y.weight(lo + at)

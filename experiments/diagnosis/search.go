@@ -162,18 +162,6 @@ func cutAt(values []float64, cuts ...float64) *coordinate {
 	return &coordinate{bin: bin, cuts: cuts, trust: 1}
 }
 
-// addColumns adds features.
-func (c *coordinates) addColumns(features *mat.Dense, columns []int) {
-	for k, added := range c.add(len(columns), func(dst []float64, from, i int) {
-		row := features.RawRowView(i)
-		for k := range dst {
-			dst[k] = row[columns[from+k]]
-		}
-	}) {
-		added.column = columns[k]
-	}
-}
-
 // condition is a side of a cut.
 type condition struct {
 	coordinate, cut int
@@ -420,9 +408,9 @@ func (f *finder) best(rows, classes, coordinates []int, score score) bestCut {
 	for _, class := range classes {
 		terms, tried := f.terms(rows, class), make([]bestCut, len(coordinates))
 		work.Each(len(coordinates), 1, func(k int) {
-			var sums sums
-			sums.add(f.all[coordinates[k]].bin, on, terms)
-			tried[k] = f.bestOf(coordinates[k], class, &sums, score)
+			var bins sums
+			bins.add(f.all[coordinates[k]].bin, on, terms)
+			tried[k] = f.bestOf(coordinates[k], class, &bins, score)
 		})
 		for _, cut := range tried {
 			if cut.score > best.score {

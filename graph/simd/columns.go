@@ -18,14 +18,11 @@ func MulAdd(y, a, x []float32) {
 }
 
 // Times multiplies y by x, number by number. It panics if the lengths differ.
-func Times(y, x []float32) {
-	sameLength("Times", len(y), len(x))
-	if k := sets[isa].times; k != nil && len(y) > 0 {
-		k(&y[0], &x[0], len(y))
-		return
-	}
-	for i := range y {
-		y[i] *= x[i]
+func Times(y, x []float32) { apply("Times", sets[isa].times, timesPortable, y, x) }
+
+func timesPortable(y, x []float32) {
+	for i, v := range x {
+		y[i] *= v
 	}
 }
 
@@ -42,18 +39,14 @@ func ExpColumns(p, sum, most, x []float32) {
 		most[i], sum[i] = float32(math.Inf(-1)), 0
 	}
 	for lo := 0; lo < len(x); lo += n {
-		greatestKernel(most, x[lo:lo+n])
+		apply("ExpColumns", sets[isa].greatest, greatestPortable, most, x[lo:lo+n])
 	}
 	for lo := 0; lo < len(x); lo += n {
 		expLessKernel(p[lo:lo+n], sum, x[lo:lo+n], most)
 	}
 }
 
-func greatestKernel(y, x []float32) {
-	if k := sets[isa].greatest; k != nil {
-		k(&y[0], &x[0], len(y))
-		return
-	}
+func greatestPortable(y, x []float32) {
 	for i, v := range x {
 		if v > y[i] {
 			y[i] = v

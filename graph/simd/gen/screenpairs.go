@@ -48,74 +48,78 @@ func quantizeSlots() {
 		DECQ(left)
 		JNZ(operand.LabelRef(label))
 	}
+	eachGroup("measure", func() { measureSlots(to, at, x, stride, part, most, square, step) })
+	eachGroup("round", func() { roundSlots(pairs, rough, to, stride) })
+}
 
-	eachGroup("measure", func() {
-		var squares [4]vec
-		for i := range squares {
-			squares[i] = zero()
-		}
-		scales, from, end := GP64(), GP64(), GP64()
-		MOVQ(at, scales)
-		MOVQ(operand.Mem{Base: x}, from)
-		LEAQ(operand.Mem{Base: from, Index: stride, Scale: 1}, end)
-		Label("features")
-		for i, row := range nextFeatures(from, stride, end, part) {
-			mulAdd(row, row, squares[i])
-			VMOVUPS(row, operand.Mem{Base: at, Disp: 64 * (1 + i)})
-		}
-		ADDQ(operand.Imm(16), from)
-		ADDQ(operand.I32(256), at)
-		CMPQ(from, end)
-		JL(operand.LabelRef("features"))
+// measureSlots writes the first row of a group's pairs, and its scales and slots.
+func measureSlots(to, at, x, stride, part reg.Register, most, square, step vec) {
+	var squares [4]vec
+	for i := range squares {
+		squares[i] = zero()
+	}
+	scales, from, end := GP64(), GP64(), GP64()
+	MOVQ(at, scales)
+	MOVQ(operand.Mem{Base: x}, from)
+	LEAQ(operand.Mem{Base: from, Index: stride, Scale: 1}, end)
+	Label("features")
+	for i, row := range nextFeatures(from, stride, end, part) {
+		mulAdd(row, row, squares[i])
+		VMOVUPS(row, operand.Mem{Base: at, Disp: 64 * (1 + i)})
+	}
+	ADDQ(operand.Imm(16), from)
+	ADDQ(operand.I32(256), at)
+	CMPQ(from, end)
+	JL(operand.LabelRef("features"))
 
-		parts := turnQuads(squares)
-		length, f, pair := parts[0], isa.NewVec(), isa.NewVec()
-		add(parts[1], length, length)
-		add(parts[3], parts[2], parts[2])
-		add(parts[2], length, length)
-		greater(length, square, length)
-		VRSQRT14PS(length, length)
-		mul(most, length, length)
-		VCVTTPS2DQ(length, f)
-		VPMAXSD(zero(), f, f)
-		VCVTDQ2PS(f, length)
-		mul(step, length, length)
-		VMOVUPS(length, operand.Mem{Base: scales})
-		VPSLLD(operand.U8(8), f, pair)
-		VPTERNLOGD(operand.U8(maskedOr), f, load(bits(0xffff0000)), pair)
-		VMOVUPS(pair, operand.Mem{Base: to})
-		ADDQ(operand.Imm(64), at)
-		ADDQ(operand.Imm(64), to)
-		ADDQ(operand.Imm(8), x)
-	})
+	parts := turnQuads(squares)
+	length, f, pair := parts[0], isa.NewVec(), isa.NewVec()
+	add(parts[1], length, length)
+	add(parts[3], parts[2], parts[2])
+	add(parts[2], length, length)
+	greater(length, square, length)
+	VRSQRT14PS(length, length)
+	mul(most, length, length)
+	VCVTTPS2DQ(length, f)
+	VPMAXSD(zero(), f, f)
+	VCVTDQ2PS(f, length)
+	mul(step, length, length)
+	VMOVUPS(length, operand.Mem{Base: scales})
+	VPSLLD(operand.U8(8), f, pair)
+	VPTERNLOGD(operand.U8(maskedOr), f, load(bits(0xffff0000)), pair)
+	VMOVUPS(pair, operand.Mem{Base: to})
+	ADDQ(operand.Imm(64), at)
+	ADDQ(operand.Imm(64), to)
+	ADDQ(operand.Imm(8), x)
+}
 
-	eachGroup("round", func() {
-		var scales, rows [4]vec
-		for i := range scales {
-			scales[i], rows[i] = isa.NewVec(), isa.NewVec()
-			VPERMILPS(operand.U8(0x55*i), operand.Mem{Base: rough}, scales[i])
-		}
-		left := GP64()
-		MOVQ(pairs, to)
-		MOVQ(stride, left)
-		Label("numbers")
-		for i, row := range rows {
-			VMULPS(operand.Mem{Base: rough, Disp: 64 * (1 + i)}, scales[i], row)
-			VCVTPS2DQ(row, row)
-		}
-		VPACKSSDW(rows[1], rows[0], rows[0])
-		VPACKSSDW(rows[3], rows[2], rows[2])
-		for i, which := range []operand.U8{0x88, 0xdd} { // the first pairs and the second ones of four slots
-			VSHUFPS(which, rows[2], rows[0], rows[1])
-			VMOVUPS(rows[1], operand.Mem{Base: to, Disp: 128 * (1 + i)})
-		}
-		ADDQ(operand.I32(256), rough)
-		ADDQ(operand.I32(256), to)
-		SUBQ(operand.Imm(16), left)
-		JG(operand.LabelRef("numbers"))
-		ADDQ(operand.Imm(64), rough)
-		ADDQ(operand.Imm(64), pairs)
-	})
+// roundSlots writes the other rows of a group's pairs.
+func roundSlots(pairs, rough, to, stride reg.Register) {
+	var scales, rows [4]vec
+	for i := range scales {
+		scales[i], rows[i] = isa.NewVec(), isa.NewVec()
+		VPERMILPS(operand.U8(0x55*i), operand.Mem{Base: rough}, scales[i])
+	}
+	left := GP64()
+	MOVQ(pairs, to)
+	MOVQ(stride, left)
+	Label("numbers")
+	for i, row := range rows {
+		VMULPS(operand.Mem{Base: rough, Disp: 64 * (1 + i)}, scales[i], row)
+		VCVTPS2DQ(row, row)
+	}
+	VPACKSSDW(rows[1], rows[0], rows[0])
+	VPACKSSDW(rows[3], rows[2], rows[2])
+	for i, which := range []operand.U8{0x88, 0xdd} { // the first pairs and the second ones of four slots
+		VSHUFPS(which, rows[2], rows[0], rows[1])
+		VMOVUPS(rows[1], operand.Mem{Base: to, Disp: 128 * (1 + i)})
+	}
+	ADDQ(operand.I32(256), rough)
+	ADDQ(operand.I32(256), to)
+	SUBQ(operand.Imm(16), left)
+	JG(operand.LabelRef("numbers"))
+	ADDQ(operand.Imm(64), rough)
+	ADDQ(operand.Imm(64), pairs)
 }
 
 // nearestPairs scores 32 slots, in rows of quantizeSlots, against groups of eight codewords, which have rows as deep:
@@ -145,18 +149,7 @@ func nearestPairs() {
 	for i := range acc {
 		acc[i] = [2]vec{zero(), zero()}
 	}
-	lines := gp("lines")
-	Label("fetch")
-	for i, a := range ahead {
-		if line := (operand.Mem{Base: a}); i < 2 {
-			PREFETCHT0(line)
-		} else {
-			PREFETCHT1(line)
-		}
-		ADDQ(operand.Imm(64), a)
-	}
-	DECQ(lines)
-	JNZ(operand.LabelRef("fetch"))
+	fetchPairs(ahead)
 	x, depth := gp("x"), gp("depth")
 	Label("depth")
 	var row [2]vec
@@ -189,6 +182,11 @@ func nearestPairs() {
 	DECQ(groups)
 	JNZ(operand.LabelRef("group"))
 
+	bestPairs(mask, most, second)
+}
+
+// bestPairs writes codes and unsure by the two greatest scores of each slot.
+func bestPairs(mask vec, most, second [2]vec) {
 	first, codes, unsure := gp("x"), gp("codes"), gp("unsure")
 	limit := broadcastParam("limit")
 	for v := range most {
@@ -204,4 +202,20 @@ func nearestPairs() {
 		VPANDND(most[v], mask, most[v])
 		VMOVUPS(most[v], operand.Mem{Base: codes, Disp: 64 * v})
 	}
+}
+
+// fetchPairs fetches lines from each of the addresses on, and moves these on.
+func fetchPairs(ahead [4]reg.Register) {
+	lines := gp("lines")
+	Label("fetch")
+	for i, a := range ahead {
+		if line := (operand.Mem{Base: a}); i < 2 {
+			PREFETCHT0(line)
+		} else {
+			PREFETCHT1(line)
+		}
+		ADDQ(operand.Imm(64), a)
+	}
+	DECQ(lines)
+	JNZ(operand.LabelRef("fetch"))
 }
